@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// Algorithms: who sends which blocks to whom, in which order. Nothing here knows values, bytes or MPI.
+
+#include <wring/algorithm/concept.hpp>
+#include <wring/algorithm/direct.hpp>
+#include <wring/algorithm/halving_doubling.hpp>
+#include <wring/algorithm/hierarchical.hpp>
+#include <wring/algorithm/plan.hpp>
+#include <wring/algorithm/recursive_doubling.hpp>
+#include <wring/algorithm/ring.hpp>
+#include <wring/algorithm/verify.hpp>

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include <wring/algorithm/plan.hpp>
+
+namespace wring::inline v0 {
+
+namespace detail {
+
+template <class A>
+concept HasPlan = requires(const A& a, Task task, int rank, int ranks) {
+  { a.plan(task, rank, ranks) } -> std::same_as<Plan>;
+};
+
+template <class A>
+concept HasName = requires(const A& a) {
+  { a.name() } -> std::convertible_to<std::string>;
+};
+
+}  // namespace detail
+
+/// An algorithm says who sends which blocks to whom, in which order. It is a value with
+/// - `Plan plan(Task task, int rank, int ranks) const`, a pure function for 0 <= rank < ranks, and
+/// - `name() const`, which every rank must give alike.
+///
+/// Laws (`testing/algorithm_laws.hpp` checks them, for any number of ranks): every block ends as it should, once, with the same
+/// bits on all ranks, and the plans complete with one outstanding message per rank, so they cannot deadlock.
+template <class A>
+concept Algorithm = std::copyable<A> && detail::HasPlan<A> && detail::HasName<A>;
+
+/// An algorithm that knows which ranks share a node; `layout()` is a number for that knowledge, compared over ranks.
+template <class A>
+concept LaidOutAlgorithm = Algorithm<A> && requires(const A& a) {
+  { a.layout() } -> std::same_as<std::uint64_t>;
+};
+
+/// An algorithm that has a formula for its compressed edges. Without it they are counted from the plans of all ranks.
+template <class A>
+concept EdgeCountedAlgorithm = Algorithm<A> && requires(const A& a, Task task, int ranks) {
+  { a.edges(task, ranks) } -> std::same_as<EdgeCount>;
+};
+
+/// The node layout of an algorithm, 0 where it has none.
+template <Algorithm A>
+std::uint64_t layout_of(const A& algorithm) {
+  if constexpr (LaidOutAlgorithm<A>)
+    return algorithm.layout();
+  else
+    return 0;
+}
+
+/// One readable sentence for each requirement that a type misses: for entry points that take an algorithm.
+template <class A>
+constexpr void expect_algorithm() {
+  static_assert(std::copyable<A>, "wring: an Algorithm must be copyable");
+  static_assert(detail::HasPlan<A>,
+                "wring: an Algorithm needs 'wring::Plan plan(wring::Task, int rank, int ranks) const'");
+  static_assert(detail::HasName<A>, "wring: an Algorithm needs 'std::string name() const'");
+}
+
+}  // namespace wring::inline v0

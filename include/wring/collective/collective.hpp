@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <wring/algorithm/concept.hpp>
+#include <wring/algorithm/plan.hpp>
+#include <wring/algorithm/verify.hpp>
+#include <wring/collective/executor/view_execution.hpp>
+#include <wring/collective/group.hpp>
+#include <wring/collective/options.hpp>
+#include <wring/collective/request.hpp>
+#include <wring/detail/compressor_diagnostics.hpp>
+#include <wring/detail/transport_diagnostics.hpp>
+#include <wring/transport/concept.hpp>
+
+namespace wring::inline v0 {
+
+/// What the four collectives have in common: compressor, link, algorithm and options, and the memory of earlier operations.
+template <class Codec, class Link, class Schedule> class BasicCollective {
+ public:
+  BasicCollective(Codec codec, Link& link, Schedule schedule, Options options)
+      : codec_(std::move(codec)), link_(&link), schedule_(std::move(schedule)), options_(options) {
+    detail::explain_compressor<Codec>();
+    expect_algorithm<Schedule>();
+    detail::explain_transport<Link>();
+    const Identity id = codec_.identity();
+    codec_name_ = id.name, codec_hash_ = detail::Hasher().add(id.name).add(id.version).add(id.options).value();
+  }
+
+  const Options& options() const { return options_; }
+  Options& options() { return options_; }
+  const Codec& compressor() const { return codec_; }
+  const Schedule& algorithm() const { return schedule_; }
+  Link& link() const { return *link_; }
+
+ protected:
+  template <class Exec, class... Items>
+  Request start_group(Collective collective, int root, const Exec& exec, Group<Items...> tensors) {
+    return start_items(collective, root, exec, std::move(tensors.items));
+  }
+
+  /// Starts and waits; a deadline at the end of the arguments is for the wait.
+  template <class Start, class... Args> static Report run(Start start, const Args&... args) {
+    constexpr std::size_t n = sizeof...(Args);
+    const auto all = std::tie(args...);
+    if constexpr (n > 0 && std::is_same_v<std::tuple_element_t<n - 1, std::tuple<Args...>>, Deadline>) {
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return start(std::get<I>(all)...).wait(std::get<n - 1>(all));
+      }(std::make_index_sequence<n - 1>());
+    } else {
+      return start(args...).wait();
+    }
+  }
+
+  /// Starts an operation over the views of `items`.
+  template <class Exec, class Items> Request start_items(Collective collective, int root, const Exec& exec, Items items) {
+    static_assert(Kokkos::is_execution_space_v<Exec>, "wring: the first argument must be a Kokkos execution space instance");
+    using Engine = detail::ViewExecution<Codec, Link, Exec, Items>;
+    const std::shared_ptr<Engine> engine = engine_for<Engine>();
+    exec.fence("wring::start");
+    detail::Job& job = engine->job();
+    job.task = {collective, root}, job.options = options_, job.failure = {};
+    engine->shared().exec = own_instance(exec);
+    make_plan(job);
+    engine->shared().plan = plan_;
+    try {
+      engine->set_views(std::move(items), collective, job.task.root, link_->rank(), link_->size());
+    } catch (...) {  // no memory to pack a view: told in the agreement, since the other ranks have started
+      job.failure = detail::failure_from_current_exception(link_->rank());
+    }
+    engine->start(*link_, engine->shared().exec, codec_, edges(engine->shared()));
+    return Request(engine);
+  }
+
+ private:
+  template <class Engine> std::shared_ptr<Engine> engine_for() {
+    std::shared_ptr<Engine> engine = std::dynamic_pointer_cast<Engine>(engine_);
+    if (engine && engine->in_flight()) {
+      if (!engine->settled())
+        throw InvalidArgument("this object has an operation in flight: wait for it, or use another object for a second operation",
+                              link_->rank());
+      engine = nullptr;  // given up and still draining on its link
+    }
+    if (engine_ && !engine_->settled())
+      throw InvalidArgument("this object has an operation in flight: wait for it, or use another object for a second operation",
+                            link_->rank());
+    if (!engine) engine_ = engine = std::make_shared<Engine>();
+    return engine;
+  }
+
+  /// Devices: an instance of the operation's own, so that it overlaps with the user's work. Hosts have but one.
+  template <class Exec> static Exec own_instance(const Exec& exec) {
+    if constexpr (detail::host_accessible_v<Exec>) return exec;
+    else return Kokkos::Experimental::partition_space(exec, 1)[0];
+  }
+
+  /// The plan of the task, made once; what is wrong with it, or with the options, becomes the job's failure.
+  void make_plan(detail::Job& job) {
+    const int rank = link_->rank(), ranks = link_->size();
+    const auto complain = [&](const std::string& what) {
+      if (!job.failure) job.failure = {Cause::argument, rank, what};
+    };
+    if (job.task.root < 0 || job.task.root >= ranks) {
+      complain("root " + std::to_string(job.task.root) + " is no rank of 0.." + std::to_string(ranks - 1));
+    }
+    const Task task = job.failure ? Task{job.task.collective, 0} : job.task;
+    if (!planned_ || !(*planned_ == task) || plan_.ranks != ranks) replan(task, rank, ranks);
+    if (!plan_fault_.empty()) complain(plan_fault_);
+    check_options(complain);
+    job.compressor = codec_name_, job.compressor_hash = codec_hash_;
+    job.algorithm = schedule_name_, job.algorithm_hash = plan_hash_, job.layout = layout_of(schedule_);
+    using T = typename Codec::value_type;
+    job.type = detail::Hasher().add(sizeof(T)).add(std::is_integral_v<T>).add(is_complex_v<T>).add(std::is_signed_v<T>).value();
+    if constexpr (FloatElement<T>) job.type = detail::Hasher().add(std::string_view(FloatTraits<T>::name)).value();
+  }
+
+  /// An algorithm may refuse (a node layout that does not fit): that is told in the agreement, like any other fault of the call.
+  void replan(const Task& task, int rank, int ranks) {
+    planned_ = task, counted_ = false, plan_fault_.clear();
+    try {
+      schedule_name_ = schedule_.name();
+      plan_ = schedule_.plan(task, rank, ranks);
+      plan_hash_ = hash(schedule_.plan(task, 0, ranks));
+      check_plan(task, [this](const std::string& what) { plan_fault_ = what; });
+    } catch (const std::exception& error) {
+      plan_ = Plan{.rank = rank, .ranks = ranks};
+      plan_.one_block_per_rank(task);
+      plan_hash_ = 0, plan_fault_ = error.what();
+    }
+  }
+
+  template <class Complain> void check_plan(const Task& task, Complain complain) const {
+    const bool by_owner = task.collective == Collective::reduce_scatter || task.collective == Collective::allgather;
+    if (plan_.blocks < 1) return complain("the algorithm's plan has no blocks");
+    for (const Step& s : plan_.steps)
+      if (s.first < 0 || s.last > plan_.blocks || s.first >= s.last ||
+          (s.kind != Kind::finish && (s.peer < 0 || s.peer >= plan_.ranks || s.peer == plan_.rank)))
+        return complain("the algorithm's plan has an impossible step: " + describe(s));
+    if (!by_owner) return;
+    std::vector<int> seen(static_cast<std::size_t>(plan_.ranks), 0);
+    for (const int owner : plan_.owner)
+      if (owner >= 0 && owner < plan_.ranks) ++seen[static_cast<std::size_t>(owner)];
+    if (plan_.owner.size() != static_cast<std::size_t>(plan_.blocks) || seen != std::vector<int>(seen.size(), 1))
+      complain("the algorithm's plan must give every rank exactly one block to own");
+  }
+
+  template <class Complain> void check_options(Complain complain) const {
+    using T = typename Codec::value_type;
+    if (options_.segment_bytes < sizeof(T)) complain("segment_bytes is " + std::to_string(options_.segment_bytes));
+    if (options_.depth < 1 || options_.depth > 30) complain("depth is " + std::to_string(options_.depth) + ", not 1..30");
+    const std::size_t widest = static_cast<std::size_t>(std::max(1, plan_.widest));
+    if (options_.segment_bytes > (std::size_t{1} << 29) / widest)
+      complain("segment_bytes is so large that a message of " + std::to_string(widest) + " blocks would exceed 1 GiB");
+    if (!adds(options_.operation) && is_complex_v<T>) complain("complex numbers have no order: MIN and MAX are refused");
+    if (options_.operation == Operation::mean && std::is_integral_v<T>) complain("MEAN of integers is refused: it is no integer");
+  }
+
+  /// Encodings per result element, counted once per plan and only where a bound is divided by them.
+  template <class S> const EdgeCount& edges(const S& shared) {
+    bool needed = false;
+    for (const auto& t : shared.tensors) needed = needed || t.bound.has_value();
+    if constexpr (CombiningCompressor<Codec> || LosslessCompressor<Codec> || !BoundedCompressor<Codec>) return no_edges_;
+    if (!needed || !plan_fault_.empty()) return no_edges_;
+    if (!counted_) edges_ = edges_of(schedule_, *planned_, plan_.ranks), counted_ = true;
+    return edges_;
+  }
+
+  Codec codec_;
+  Link* link_;
+  Schedule schedule_;
+  Options options_;
+  Plan plan_;
+  std::optional<Task> planned_;
+  std::string codec_name_, schedule_name_, plan_fault_;
+  std::uint64_t codec_hash_ = 0, plan_hash_ = 0;
+  EdgeCount edges_, no_edges_;
+  bool counted_ = false;
+  std::shared_ptr<detail::OperationState> engine_;
+};
+
+}  // namespace wring::inline v0

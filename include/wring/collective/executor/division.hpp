@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <wring/algorithm/plan.hpp>
+#include <wring/bound.hpp>
+#include <wring/collective/executor/magnitudes.hpp>
+#include <wring/error.hpp>
+#include <wring/narrow.hpp>
+#include <wring/operation.hpp>
+
+/// From the user's bound to the error that each encoding may make, for compressors that decode, add and encode again.
+namespace wring::inline v0::detail {
+
+inline constexpr double down = 1 - 0x1p-40;  ///< a factor that outweighs the rounding of the few operations below
+inline constexpr double up = 1 + 0x1p-40;
+
+/// The user's bound in the units of the data, rounded down. `values` is the number of inputs of all ranks together.
+inline double absolute_error(const Bound& bound, const Magnitudes& m, Collective collective, Operation operation, int ranks,
+                             double values) {
+  if (bound.kind == Bound::Kind::absolute) return bound.value;
+  if (m.max_abs == 0 || values == 0) return 0;
+  if (bound.kind == Bound::Kind::range) {
+    const double range = m.greatest * 0.5 - m.least * 0.5;  // halved: the difference may overflow
+    return range > 0 ? bound.value * range * down * 2 : 0;
+  }
+  const bool total = reduces(collective) && operation == Operation::sum;
+  return bound.value * m.squares.root_mean(values) * (total ? ranks : 1) * down;
+}
+
+/// The allowed error of each budget class so that (T1) holds:
+///   SUM:  |result - exact| <= sum_j edges_j e_j + (p - 1) u (A + E),   A = p max|x|
+///   MEAN: what precedes the division counts a p-th, which is not made use of, since a class may come before or after it;
+///         the roundings are (p - 1) u (A + p E) / p + u (max|x| + E) + the least subnormal.
+/// (16-bit types add in float and round once more: u (1 + 2^-12).) MIN, MAX and collectives that only move data round nothing.
+/// Throws BoundUnattainable when nothing is left to give away, or less than `least`, the smallest error the compressor can obey.
+/// `edges` has none for compressors that are lossless.
+template <FloatElement T>
+std::vector<double> divide_error(double error, const Magnitudes& m, Collective collective, Operation operation, int ranks,
+                                 const EdgeCount& edges, double least) {
+  double left = error;
+  if (reduces(collective) && adds(operation) && ranks > 1) {
+    const bool averages = operation == Operation::mean;
+    const double u = FloatTraits<T>::unit_roundoff * (1 + 0x1p-12) * up, p = ranks;
+    const double sum = (p * m.max_abs + (averages ? p : 1) * error) * up;
+    double rounding = (p - 1) * u * sum * up;
+    if (averages) rounding = (rounding / p + u * (m.max_abs + error) + FloatTraits<T>::least_subnormal) * up;
+    left = sum > FloatTraits<T>::greatest ? -1 : (error - rounding) * down;  // a partial sum may overflow
+  }
+  std::vector<double> allowed(edges.per_budget.size(), left);
+  bool attainable = left >= 0;
+  if (edges.total() > 0) {
+    const std::vector<double> shares = edges.shares();
+    for (std::size_t j = 0; j < allowed.size(); ++j) {
+      if (edges.per_budget[j] == 0) continue;
+      allowed[j] = left * shares[j] * down;
+      attainable = attainable && allowed[j] >= least;
+    }
+  }
+  if (!attainable)
+    throw BoundUnattainable(fmt::format("an error of {:g} cannot be held: the sum of {} values of type {} up to {:g} is "
+                                        "rounded by more; ask for a larger bound or use a wider type",
+                                        error, ranks, FloatTraits<T>::name, m.max_abs));
+  return allowed;
+}
+
+}  // namespace wring::inline v0::detail

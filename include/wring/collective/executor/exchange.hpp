@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <wring/algorithm/recursive_doubling.hpp>
+#include <wring/collective/executor/head.hpp>
+#include <wring/transport/concept.hpp>
+
+namespace wring::inline v0::detail {
+
+/// What travels behind the head of an exchange and is merged on the way.
+class ExchangeData {
+ public:
+  virtual ~ExchangeData() = default;
+  virtual std::size_t max_bytes() const = 0;
+  virtual std::size_t write(std::byte* to) const = 0;
+  /// Throws TransportError if the bytes are not what `write` wrote on another rank of the same operation.
+  virtual void merge(std::span<const std::byte> from) = 0;
+  virtual void replace(std::span<const std::byte> from) = 0;
+};
+
+/// Nothing behind the head; whatever a rank that disagrees sends there is passed over.
+class NoData final : public ExchangeData {
+ public:
+  std::size_t max_bytes() const override { return 0; }
+  std::size_t write(std::byte*) const override { return 0; }
+  void merge(std::span<const std::byte>) override {}
+  void replace(std::span<const std::byte>) override {}
+};
+
+/// The small allreduce that opens (and, on demand, closes) every operation: heads merged by recursive doubling, on a channel of
+/// their own. 2 log2(p) small messages; no rank leaves it early, so that a rank that is in trouble is heard by all.
+template <Transport Link> class Exchange {
+ public:
+  /// Receives are posted for the head and this many bytes, whatever this rank itself has to say: a rank that disagrees about the
+  /// length is heard all the same.
+  static constexpr std::size_t receive_bytes = sizeof(Head) + 65536;
+
+  void start(Link& link, int channel, const Head& head, ExchangeData& data) {
+    if (plan_.ranks != link.size() || plan_.rank != link.rank() || steps_ == 0) {
+      plan_ = RecursiveDoubling{}.plan({Collective::allreduce, 0}, link.rank(), link.size());
+    }
+    steps_ = plan_.steps.size() + 1;
+    head_ = head, data_ = &data, channel_ = channel, at_ = 0, posted_ = false, sent_ = 0, running_ = true;
+    damage_ = {};
+    incoming_.resize(std::max(receive_bytes, sizeof(Head) + data.max_bytes()));
+    post(link);
+  }
+
+  bool running() const { return running_; }
+  const Head& head() const { return head_; }
+  std::uint64_t sent() const { return sent_bytes_; }
+  /// The rank whose message, or whose receive, is missing; -1 if none.
+  int waits_for() const {
+    if (at_ < plan_.steps.size()) return plan_.steps[at_].peer;
+    for (std::size_t i = 0; i < sent_; ++i)
+      if (outgoing_[i].active) return outgoing_[i].peer;
+    return -1;
+  }
+
+  Progress advance(Link& link) {
+    Progress result = Progress::blocked;
+    for (; at_ < plan_.steps.size(); ++at_) {
+      const Step& step = plan_.steps[at_];
+      if (step.kind == Kind::send) send(link, step.peer);
+      if (step.kind == Kind::combine || step.kind == Kind::store) {
+        const std::optional<std::size_t> bytes = poll(link);
+        if (!bytes) return result;
+        posted_ = false;
+        accept(step.kind, std::span<const std::byte>(incoming_).first(std::min(*bytes, incoming_.size())));
+        post_after(link, at_ + 1);
+      }
+      result = Progress::moved;
+    }
+    for (std::size_t i = 0; i < sent_; ++i)
+      if (outgoing_[i].active && !complete(link, outgoing_[i])) return result;
+    running_ = false;
+    return Progress::finished;
+  }
+
+  /// After `give_up`: takes what peers still send, so that they need not wait. True once nothing is in flight.
+  bool drain(Link& link) {
+    for (; at_ < plan_.steps.size(); ++at_) {
+      if (plan_.steps[at_].kind != Kind::combine && plan_.steps[at_].kind != Kind::store) continue;
+      post_after(link, at_);
+      if (!poll(link)) return false;
+      posted_ = false;
+    }
+    bool idle = true;
+    for (std::size_t i = 0; i < sent_; ++i)
+      if (outgoing_[i].active && !complete(link, outgoing_[i])) idle = false;
+    if (idle) running_ = false;
+    return idle;
+  }
+
+  /// Tells every rank that still waits for this one's head that this rank has failed, and waits for nobody. Ranks that heard it
+  /// before may know nothing of the failure and go on: so those who hear it now must not leave them either (`damaged`).
+  void give_up(Link& link, const Failure& failure) {
+    head_.fail(failure);
+    if (sent_ > 0) head_.flags |= Head::damaged;
+    NoData nothing;
+    data_ = &nothing;
+    for (std::size_t s = at_; s < plan_.steps.size(); ++s)
+      if (plan_.steps[s].kind == Kind::send) send(link, plan_.steps[s].peer);
+    data_ = nullptr;
+  }
+
+ private:
+  struct Outgoing {
+    std::vector<std::byte> bytes;
+    typename Link::Request request{};
+    int peer = -1;
+    bool active = false;
+  };
+
+  void post(Link& link) { post_after(link, 0); }
+
+  /// Receives are posted as early as they can be: the next one as soon as the one before has come.
+  void post_after(Link& link, std::size_t from) {
+    for (std::size_t s = from; s < plan_.steps.size() && !posted_; ++s)
+      if (plan_.steps[s].kind == Kind::combine || plan_.steps[s].kind == Kind::store) {
+        request_ = link.receive(plan_.steps[s].peer, channel_, incoming_);
+        posted_ = true;
+      }
+  }
+
+  std::optional<std::size_t> poll(Link& link) {
+    try {
+      return link.test(request_);
+    } catch (const TransportError& error) {
+      note_damage(link.rank(), error.what());
+      return 0;
+    }
+  }
+
+  void send(Link& link, int peer) {
+    if (sent_ == outgoing_.size()) outgoing_.emplace_back();
+    Outgoing& out = outgoing_[sent_++];
+    out.bytes.resize(sizeof(Head) + data_->max_bytes());
+    const std::size_t bytes = sizeof(Head) + data_->write(out.bytes.data() + sizeof(Head));
+    const auto message = std::span(out.bytes).first(bytes);
+    Head sealed = head_;
+    sealed.checksum = 0;
+    std::memcpy(message.data(), &sealed, sizeof(Head));
+    sealed.checksum = checksum(message);
+    std::memcpy(message.data(), &sealed, sizeof(Head));
+    out.request = link.send(peer, channel_, message);
+    out.peer = peer, out.active = true;
+    sent_bytes_ += bytes;
+  }
+
+  void accept(Kind kind, std::span<const std::byte> message) {
+    Head other;
+    if (message.size() >= sizeof(Head)) std::memcpy(&other, message.data(), sizeof(Head));
+    const std::uint64_t sum = other.checksum;
+    Head plain = other;
+    plain.checksum = 0;
+    if (message.size() >= sizeof(Head)) std::memcpy(incoming_.data(), &plain, sizeof(Head));
+    if (message.size() < sizeof(Head) || other.magic != head_.magic || checksum(message) != sum) {
+      note_damage(plan_.rank, "the opening message of an operation arrived damaged");
+      return;
+    }
+    const bool alike = other.agreed == head_.agreed && !((other.flags | head_.flags) & Head::disagree);
+    if (kind == Kind::combine) head_.merge(other);
+    else head_ = plain;
+    try {
+      if (!alike || message.size() == sizeof(Head)) return;
+      if (kind == Kind::combine) data_->merge(message.subspan(sizeof(Head)));
+      else data_->replace(message.subspan(sizeof(Head)));
+    } catch (const Error& error) {
+      note_damage(plan_.rank, error.what());
+    }
+  }
+
+  void note_damage(int rank, const char* text) {
+    head_.flags |= Head::damaged;
+    damage_ = {Cause::transport, rank, text};
+  }
+
+ public:
+  /// What this rank alone knows to be damaged: it goes on, poisoned, since others may not know.
+  const Failure& damage() const { return damage_; }
+
+ private:
+  Plan plan_;
+  std::size_t steps_ = 0, at_ = 0, sent_ = 0;
+  Head head_;
+  ExchangeData* data_ = nullptr;
+  int channel_ = 0;
+  bool posted_ = false, running_ = false;
+  std::uint64_t sent_bytes_ = 0;
+  Failure damage_;
+  std::vector<std::byte> incoming_;
+  typename Link::Request request_{};
+  std::vector<Outgoing> outgoing_;
+
+  static bool complete(Link& link, Outgoing& out) {
+    try {
+      if (!link.test(out.request)) return false;
+    } catch (const TransportError&) {
+      // The peer meets its own error; a head that did not leave is noticed by those who wait for it.
+    }
+    out.active = false;
+    return true;
+  }
+};
+
+}  // namespace wring::inline v0::detail

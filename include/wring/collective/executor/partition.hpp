@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <wring/algorithm/plan.hpp>
+#include <wring/error.hpp>
+
+namespace wring::inline v0::detail {
+
+inline constexpr std::size_t unit_values = 512;  ///< pieces begin at multiples of this many values of their block
+
+/// A run of values of one tensor, encoded as a whole and never split or merged: a piece.
+struct PieceRange {
+  std::size_t item = 0, first = 0, count = 0;
+};
+
+/// How the tensors of an operation are cut: plan blocks, blocks into segments, segments into pieces. The tensors of a group are laid
+/// one behind the other, each padded to whole units, so that many small ones share blocks and messages.
+class Partition {
+ public:
+  /// One length per tensor: allreduce and broadcast. Every block gets its share of all units.
+  void cut_evenly(const Plan& plan, std::span<const std::size_t> lengths, std::size_t segment_values) {
+    reset(plan.blocks, segment_values);
+    std::size_t units = 0;
+    for (const std::size_t n : lengths) units += units_of(n);
+    std::size_t item_begin = 0;  // of the current tensor, in units
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      const std::size_t item_units = units_of(lengths[i]);
+      for (std::size_t b = 0; b < blocks_.size(); ++b) {
+        const std::size_t begin = std::clamp(share(units, b), item_begin, item_begin + item_units) - item_begin;
+        const std::size_t end = std::clamp(share(units, b + 1), item_begin, item_begin + item_units) - item_begin;
+        append(b, i, begin * unit_values, std::min(end * unit_values, lengths[i]));
+      }
+      item_begin += item_units;
+    }
+  }
+
+  /// One count per rank: reduce-scatter and allgather. `counts[i * ranks + r]` values of tensor i belong to rank r; the tensor
+  /// holds them in the order of ranks, whatever the order of the plan's blocks.
+  void cut_by_owner(const Plan& plan, std::span<const std::size_t> counts, std::size_t segment_values) {
+    reset(plan.blocks, segment_values);
+    const auto ranks = static_cast<std::size_t>(plan.ranks);
+    offsets_.resize(ranks + 1);
+    for (std::size_t i = 0; i * ranks < counts.size(); ++i) {
+      offsets_[0] = 0;
+      for (std::size_t r = 0; r < ranks; ++r) offsets_[r + 1] = offsets_[r] + counts[i * ranks + r];
+      for (std::size_t b = 0; b < blocks_.size(); ++b) {
+        const auto owner = static_cast<std::size_t>(plan.owner[b]);
+        append(b, i, offsets_[owner], offsets_[owner + 1]);
+      }
+    }
+  }
+
+  std::size_t segments() const {
+    std::size_t longest = 0;
+    for (const Block& block : blocks_) longest = std::max(longest, block.padded);
+    return std::max<std::size_t>(1, (longest + segment_values_ - 1) / segment_values_);
+  }
+
+  /// Calls `visit(PieceRange)` for every piece of a block's segment, in order.
+  template <class Visit> void pieces(int block, std::size_t segment, Visit visit) const {
+    const Block& b = blocks_[static_cast<std::size_t>(block)];
+    const std::size_t begin = segment * segment_values_, end = begin + segment_values_;
+    for (std::size_t r = first_run(b, begin); r < b.runs.size() && b.runs[r].at < end; ++r) {
+      const Run& run = b.runs[r];
+      const std::size_t from = std::max(begin, run.at) - run.at, to = std::min(end - run.at, run.count);
+      if (from < to) visit(PieceRange{run.item, run.first + from, to - from});
+    }
+  }
+
+ private:
+  struct Run {
+    std::size_t item, first, count, at;  // `at`: where it begins within its block, padded
+  };
+  struct Block {
+    std::vector<Run> runs;
+    std::size_t padded = 0;
+  };
+
+  static std::size_t units_of(std::size_t n) { return (n + unit_values - 1) / unit_values; }
+
+  /// floor(units * b / blocks) without overflow.
+  std::size_t share(std::size_t units, std::size_t b) const {
+    const std::size_t n = blocks_.size();
+    return units / n * b + units % n * b / n;
+  }
+
+  void reset(int blocks, std::size_t segment_values) {
+    blocks_.resize(static_cast<std::size_t>(blocks));
+    for (Block& block : blocks_) block.runs.clear(), block.padded = 0;
+    segment_values_ = std::max(unit_values, segment_values / unit_values * unit_values);
+  }
+
+  void append(std::size_t block, std::size_t item, std::size_t first, std::size_t last) {
+    if (first >= last) return;
+    Block& b = blocks_[block];
+    b.runs.push_back({item, first, last - first, b.padded});
+    b.padded += units_of(last - first) * unit_values;
+  }
+
+  static std::size_t first_run(const Block& block, std::size_t begin) {
+    const auto it = std::upper_bound(block.runs.begin(), block.runs.end(), begin,
+                                     [](std::size_t at, const Run& run) { return at < run.at; });
+    return it == block.runs.begin() ? 0 : static_cast<std::size_t>(it - block.runs.begin()) - 1;
+  }
+
+  std::vector<Block> blocks_;
+  std::vector<std::size_t> offsets_;
+  std::size_t segment_values_ = unit_values;
+};
+
+}  // namespace wring::inline v0::detail

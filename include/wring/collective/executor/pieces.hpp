@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+#include <wring/collective/executor/operation_state.hpp>
+#include <wring/collective/executor/shared.hpp>
+#include <wring/detail/value_kernels.hpp>
+
+/// What becomes of one piece: encoded, combined, finished, decoded. Two ways, with the same interface: compressors that combine
+/// encoded pieces never decode in between; for all others values are what is added.
+namespace wring::inline v0::detail {
+
+template <class Codec, class Exec> struct Piece {
+  PieceRange range;
+  int block = 0;
+  int terms = 1;
+  bool finished = false;
+  Bytes<typename Exec::memory_space> encoded;                ///< valid encoding of what this rank holds, if any
+  Bytes<typename Exec::memory_space> memory;                 ///< of `values`, where they are not the user's
+  std::span<typename Codec::value_type> values;              ///< what this rank holds (value pieces)
+};
+
+/// Encodes values into a fresh buffer.
+template <class S> auto encode(S& s, std::span<const typename S::T> values, const Context& context) {
+  Stopwatch watch(s.report.encode_seconds);
+  auto& codec = *s.tensors[context.item].codec;
+  Bytes<typename S::Space> out = s.pool.take(codec.max_compressed_bytes(values.size()));
+  const std::size_t bytes = codec.compress(s.exec, values, out.span, context);
+  if (bytes > out.span.size()) throw CodecError("the compressor wrote more bytes than max_compressed_bytes() allows");
+  out.span = out.span.first(bytes);
+  ++s.report.encodings;
+  return out;
+}
+
+template <class S> void decode(S& s, std::span<const std::byte> bytes, std::span<typename S::T> values, const Context& context) {
+  Stopwatch watch(s.report.decode_seconds);
+  s.tensors[context.item].codec->decompress(s.exec, bytes, values, context);
+}
+
+/// Pieces of compressors that combine what is encoded.
+template <class Codec, class Link, class Exec> class CombiningPieces {
+ public:
+  using S = Shared<Codec, Link, Exec>;
+  using P = Piece<Codec, Exec>;
+  explicit CombiningPieces(S& shared) : s_(shared) {}
+
+  /// The bytes that a send of this piece carries.
+  std::span<const std::byte> to_send(P& piece, Wire wire, int /*budget*/, bool /*read_later*/) {
+    own(piece, wire == Wire::raw);
+    return piece.encoded.span;
+  }
+
+  void combine(P& piece, Bytes<typename S::Space> theirs, int terms, Wire wire, int /*budget*/) {
+    own(piece, wire == Wire::raw);
+    piece.terms += terms;
+    piece.encoded = combine(piece.range, piece.encoded.span, theirs.span, piece.terms, wire == Wire::raw);
+  }
+
+  Bytes<typename S::Space> combine(const PieceRange& range, std::span<const std::byte> a, std::span<const std::byte> b, int terms,
+                                   bool wide) {
+    Stopwatch watch(s_.report.combine_seconds);
+    auto& codec = *s_.tensors[range.item].codec;
+    Bytes<typename S::Space> out = s_.pool.take(codec.max_combined_bytes(range.count, terms));
+    out.span = out.span.first(codec.combine(s_.exec, a, b, out.span, context(range, Phase::hop, terms, wide)));
+    return out;
+  }
+
+  void store(P& piece, Bytes<typename S::Space> theirs, int terms, Wire /*wire*/) {
+    piece.encoded = std::move(theirs), piece.terms = terms, piece.finished = true;
+  }
+
+  void finish(P& piece, Wire /*wire*/, int /*budget*/) {
+    own(piece, false);
+    piece.encoded = finish(piece.range, std::move(piece.encoded));
+    piece.finished = true;
+  }
+
+  Bytes<typename S::Space> finish(const PieceRange& range, Bytes<typename S::Space> sum) {
+    if constexpr (FinishingCompressor<Codec, Exec>) {
+      auto& codec = *s_.tensors[range.item].codec;
+      if (codec.finishes()) {
+        Stopwatch watch(s_.report.combine_seconds);
+        Bytes<typename S::Space> out = s_.pool.take(std::max<std::size_t>(codec.max_combined_bytes(range.count, s_.plan.ranks),
+                                                                          codec.max_compressed_bytes(range.count)));
+        out.span = out.span.first(codec.finish(s_.exec, sum.span, out.span, context(range, Phase::final, s_.plan.ranks, false)));
+        return out;
+      }
+    }
+    return sum;
+  }
+
+  /// The result goes to the user's memory.
+  void close(P& piece) {
+    if (!s_.is_output(piece.block)) return;
+    own(piece, false);
+    decode(s_, piece.encoded.span, s_.output(piece.range), context(piece.range, Phase::final, s_.plan.ranks, false));
+  }
+
+ private:
+  void own(P& piece, bool wide) {
+    if (piece.encoded) return;
+    if (!s_.has_input(piece.block)) throw CodecError("the plan sends a block that this rank does not hold");
+    piece.encoded = encode(s_, s_.input(piece.range), context(piece.range, Phase::own, 1, wide));
+  }
+
+  Context context(const PieceRange& range, Phase phase, int terms, bool wide) {
+    return s_.context(range, phase, terms, std::numeric_limits<double>::infinity(), wide);
+  }
+
+  S& s_;
+};
+
+/// Pieces of compressors whose values must be decoded to be added.
+template <class Codec, class Link, class Exec> class ValuePieces {
+ public:
+  using S = Shared<Codec, Link, Exec>;
+  using T = typename S::T;
+  using P = Piece<Codec, Exec>;
+  explicit ValuePieces(S& shared) : s_(shared) {}
+
+  /// Encoding a piece replaces it by its decoded value, so that this rank holds what its peers get.
+  std::span<const std::byte> to_send(P& piece, Wire wire, int budget, bool read_later) {
+    if (wire == Wire::raw) return std::as_bytes(std::span<const T>(load(piece)));
+    if (!piece.encoded) encode_piece(piece, budget, read_later);
+    return piece.encoded.span;
+  }
+
+  void combine(P& piece, Bytes<typename S::Space> theirs, int terms, Wire wire, int budget) {
+    const std::span<T> mine = load(piece);
+    piece.encoded.reset();
+    piece.terms += terms;
+    Stopwatch watch(s_.report.combine_seconds);
+    const Context c = context(piece, Phase::hop, budget);
+    add(mine, theirs.span, wire, c);
+  }
+
+  void store(P& piece, Bytes<typename S::Space> theirs, int terms, Wire wire) {
+    const std::span<T> values = place(piece);
+    piece.terms = terms, piece.finished = true;
+    if (wire == Wire::raw) {
+      copy_values<T>(s_.exec, raw_values(theirs.span, values.size()), values);
+      piece.encoded.reset();
+    } else {
+      decode(s_, theirs.span, values, context(piece, Phase::final, 0));
+      piece.encoded = std::move(theirs);
+    }
+  }
+
+  void finish(P& piece, Wire wire, int budget) {
+    const std::span<T> values = load(piece);
+    finish_values(s_.exec, values, s_.options.operation == Operation::mean ? s_.plan.ranks : 1);
+    piece.encoded.reset();
+    piece.finished = true;
+    if (wire == Wire::coded) encode_piece(piece, budget, true);
+  }
+
+  void close(P& piece) {
+    if (s_.is_output(piece.block)) load(piece);
+  }
+
+  /// mine op= theirs.
+  void add(std::span<T> mine, std::span<const std::byte> theirs, Wire wire, const Context& c) {
+    auto& codec = *s_.tensors[c.item].codec;
+    if (wire == Wire::raw) return combine_values<T>(s_.exec, mine, raw_values(theirs, mine.size()), s_.options.operation);
+    if constexpr (AddingCompressor<Codec, Exec>)
+      if (adds(s_.options.operation)) return codec.decompress_add(s_.exec, theirs, mine, c);
+    const Bytes<typename S::Space> memory = s_.pool.take(mine.size() * sizeof(T));
+    const std::span<T> decoded(reinterpret_cast<T*>(memory.span.data()), mine.size());
+    codec.decompress(s_.exec, theirs, decoded, c);
+    combine_values<T>(s_.exec, mine, decoded, s_.options.operation);
+    if constexpr (!host_accessible_v<Exec>) s_.exec.fence("wring::combine");  // `memory` goes back to the pool
+  }
+
+ private:
+  /// Where this rank's values of the piece are or will be.
+  std::span<T> place(P& piece) {
+    if (!piece.values.empty()) return piece.values;
+    if (s_.is_output(piece.block)) return piece.values = s_.output(piece.range);
+    piece.memory = s_.pool.take(piece.range.count * sizeof(T));
+    return piece.values = {reinterpret_cast<T*>(piece.memory.span.data()), piece.range.count};
+  }
+
+  std::span<T> load(P& piece) {
+    if (!piece.values.empty()) return piece.values;
+    if (!s_.has_input(piece.block)) throw CodecError("the plan uses a block that this rank does not hold");
+    copy_values<T>(s_.exec, s_.input(piece.range), place(piece));
+    return piece.values;
+  }
+
+  void encode_piece(P& piece, int budget, bool read_later) {
+    const std::span<T> values = load(piece);
+    const Phase phase = piece.finished ? Phase::final : piece.terms == 1 ? Phase::own : Phase::hop;
+    const Context c = context(piece, phase, budget);
+    piece.encoded = encode(s_, std::span<const T>(values), c);
+    if (read_later || s_.is_output(piece.block)) decode(s_, piece.encoded.span, values, c);
+  }
+
+  static std::span<const T> raw_values(std::span<const std::byte> bytes, std::size_t count) {
+    if (bytes.size() != count * sizeof(T)) throw CodecError("a raw piece has the wrong size");
+    return {reinterpret_cast<const T*>(bytes.data()), count};
+  }
+
+  Context context(P& piece, Phase phase, int budget) {
+    const auto& allowed = s_.tensors[piece.range.item].allowed;
+    const auto j = static_cast<std::size_t>(budget);
+    return s_.context(piece.range, phase, piece.terms, j < allowed.size() ? allowed[j] : std::numeric_limits<double>::infinity(),
+                      false);
+  }
+
+  S& s_;
+};
+
+template <class Codec, class Link, class Exec>
+using Pieces = std::conditional_t<CombiningCompressor<Codec, Exec>, CombiningPieces<Codec, Link, Exec>, ValuePieces<Codec, Link, Exec>>;
+
+}  // namespace wring::inline v0::detail

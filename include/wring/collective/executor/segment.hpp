@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <wring/collective/executor/message.hpp>
+#include <wring/collective/executor/pieces.hpp>
+#include <wring/collective/executor/shared.hpp>
+#include <wring/collective/executor/uses.hpp>
+
+namespace wring::inline v0::detail {
+
+/// The failure that an exception stands for, on this rank.
+inline Failure failure_from_current_exception(int rank) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {error.cause(), error.rank() >= 0 ? error.rank() : rank, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {Cause::other, rank, "out of memory"};
+  } catch (const std::exception& error) {
+    return {Cause::codec, rank, error.what()};
+  } catch (...) {
+    return {Cause::other, rank, "an exception of unknown type"};
+  }
+}
+
+/// One segment on its way through the plan. Number and order of its messages depend on the plan alone: a rank that has failed sends
+/// poisoned messages instead, and takes what it receives without looking at it.
+template <class Codec, class Link, class Exec> class Segment {
+ public:
+  using S = Shared<Codec, Link, Exec>;
+
+  explicit Segment(S& shared) : s_(shared), work_(shared) {}
+
+  void start(std::size_t index, const NextUses& uses, int channel) {
+    index_ = index, uses_ = &uses, channel_ = channel, at_ = 0, posted_ = 0, closed_ = false, running_ = true;
+    pieces_.clear();
+    first_piece_.assign(1, 0);
+    for (int b = 0; b < s_.plan.blocks; ++b) {
+      s_.partition.pieces(b, index, [&](const PieceRange& range) {
+        pieces_.emplace_back();
+        pieces_.back().range = range, pieces_.back().block = b;
+      });
+      first_piece_.push_back(pieces_.size());
+    }
+  }
+
+  bool running() const { return running_; }
+  std::size_t index() const { return index_; }
+
+  /// The rank whose message this segment waits for, -1 if none.
+  int waits_for() const {
+    if (!running_) return -1;
+    if (at_ < s_.plan.steps.size()) return s_.plan.steps[at_].peer;
+    return outgoing_.empty() ? -1 : s_.plan.steps[outgoing_.front().step].peer;
+  }
+
+  /// Takes one step, so that everything else is polled between pieces of work.
+  Progress advance() {
+    if (!running_) return Progress::blocked;
+    const bool reaped = reap();
+    post();
+    if (at_ < s_.plan.steps.size()) return step() || reaped ? Progress::moved : Progress::blocked;
+    if (!closed_) {
+      close();
+      return Progress::moved;
+    }
+    if (!outgoing_.empty()) return reaped ? Progress::moved : Progress::blocked;
+    running_ = false;
+    return Progress::finished;
+  }
+
+  /// Waits for nobody any more: what is left to send goes out poisoned at once; what peers still send is taken and dropped, so that
+  /// they need not wait either. True when nothing is in flight.
+  bool abandon() {
+    if (!running_) return true;
+    for (; at_ < s_.plan.steps.size(); ++at_)
+      if (s_.plan.steps[at_].kind == Kind::send) send(s_.plan.steps[at_]);
+    reap();
+    for (post(); !incoming_.empty() && arrived(incoming_.front()); post()) incoming_.erase(incoming_.begin());
+    running_ = !incoming_.empty() || !outgoing_.empty();
+    return !running_;
+  }
+
+ private:
+  using HostBytes = Bytes<typename S::HostSpace>;
+  struct Message {
+    std::size_t step = 0;
+    HostBytes bytes;
+    typename Link::Request request{};
+  };
+
+  static constexpr std::size_t lookahead = 2;  ///< receives posted ahead
+  static constexpr std::size_t window = 4;     ///< sends in flight
+
+  template <class Visit> void each_piece(const Step& step, Visit visit) {
+    const auto begin = first_piece_[static_cast<std::size_t>(step.first)], end = first_piece_[static_cast<std::size_t>(step.last)];
+    for (std::size_t i = begin; i < end; ++i) visit(pieces_[i]);
+  }
+
+  bool reap() {
+    bool any = false;
+    while (!outgoing_.empty()) {
+      try {
+        if (!s_.link->test(outgoing_.front().request)) break;
+      } catch (...) {
+        s_.fail(failure_from_current_exception(s_.plan.rank));
+      }
+      outgoing_.erase(outgoing_.begin());
+      any = true;
+    }
+    return any;
+  }
+
+  bool arrived(Message& message) {
+    try {
+      return s_.link->test(message.request).has_value();
+    } catch (...) {
+      return true;  // nobody wants it
+    }
+  }
+
+  void post() {
+    for (; posted_ < s_.plan.steps.size() && incoming_.size() < lookahead; ++posted_) {
+      const Step& step = s_.plan.steps[posted_];
+      if (step.kind != Kind::combine && step.kind != Kind::store) continue;
+      std::size_t bytes = 0, count = 0;
+      each_piece(step, [&](auto& piece) { bytes += round_up(s_.worst_bytes(piece.range), 64), ++count; });
+      bytes = header_bytes + std::max(table_bytes(count) + bytes, poison_text_bytes);
+      incoming_.push_back({posted_, s_.messages.take(bytes), {}});
+      Message& m = incoming_.back();
+      m.request = s_.link->receive(step.peer, channel_, m.bytes.span);
+    }
+  }
+
+  bool step() {
+    const Step& step = s_.plan.steps[at_];
+    if (step.kind == Kind::send) {
+      if (outgoing_.size() >= window) return false;
+      send(step);
+    } else if (step.kind == Kind::finish) {
+      guarded([&] { each_piece(step, [&](auto& piece) { work_.finish(piece, step.wire, step.budget); }); });
+    } else if (!receive(step)) {
+      return false;
+    }
+    ++at_;
+    return true;
+  }
+
+  /// Runs a piece of work unless this rank has failed; a failure is recorded, never thrown.
+  template <class Work> void guarded(Work work) {
+    if (s_.failure) return;
+    try {
+      work();
+    } catch (...) {
+      s_.fail(failure_from_current_exception(s_.plan.rank));
+    }
+  }
+
+  MessageHeader header(const Step& step) {
+    MessageHeader h;
+    h.agreed = s_.agreed, h.segment = static_cast<std::uint32_t>(index_), h.first = step.first, h.last = step.last;
+    h.raw = step.wire == Wire::raw ? 1 : 0;
+    each_piece(step, [&](auto&) { ++h.pieces; });
+    return h;
+  }
+
+  void send(const Step& step) {
+    HostBytes message;
+    guarded([&] { message = assemble(step); });
+    if (s_.failure) {
+      message = s_.messages.take(header_bytes + poison_text_bytes);
+      seal_poison(message.span, header(step), s_.failure);
+    }
+    s_.report.bytes_sent += message.span.size();
+    ++s_.report.messages;
+    outgoing_.push_back({at_, std::move(message), {}});
+    outgoing_.back().request = s_.link->send(step.peer, channel_, outgoing_.back().bytes.span);
+  }
+
+  /// Encodes what is not yet encoded and gathers it behind header and table.
+  HostBytes assemble(const Step& step) {
+    sending_.clear();
+    std::size_t bytes = header_bytes, raw = 0;
+    each_piece(step, [&](auto& piece) {
+      const Use use = uses_->after(at_, piece.block, step.first);
+      sending_.push_back(work_.to_send(piece, step.wire, step.budget, use == Use::read || use == Use::send_raw));
+      bytes += round_up(sending_.back().size(), 64), raw += piece.range.count * sizeof(typename S::T);
+    });
+    const std::size_t table = table_bytes(sending_.size());
+    HostBytes message = s_.messages.take(bytes + table);
+    std::byte* entry = message.span.data() + header_bytes;
+    std::byte* to = entry + table;
+    std::memset(entry, 0, table);
+    std::size_t i = 0;
+    each_piece(step, [&](auto& piece) {
+      const std::uint64_t word = PieceEntry{sending_[i].size(), piece.terms}.word();
+      std::memcpy(entry + 8 * i, &word, 8);
+      copy_bytes<typename S::HostSpace, typename S::Space>(s_.exec, sending_[i], to);
+      const std::size_t padded = round_up(sending_[i].size(), 64);
+      std::memset(to + sending_[i].size(), 0, padded - sending_[i].size());
+      to += padded, ++i;
+    });
+    s_.exec.fence("wring::send");
+    forget(step);
+    seal(message.span, header(step));
+    s_.report.bytes_raw += raw;
+    return message;
+  }
+
+  /// Drops what no later step and no user reads.
+  void forget(const Step& step) {
+    each_piece(step, [&](auto& piece) {
+      if (s_.is_output(piece.block)) return;
+      if (uses_->after(at_, piece.block, step.first) == Use::nothing) piece.encoded.reset(), piece.memory.reset(), piece.values = {};
+    });
+  }
+
+  bool receive(const Step& step) {
+    Message& message = incoming_.front();
+    std::size_t bytes = 0;
+    try {
+      const auto got = s_.link->test(message.request);
+      if (!got) return false;
+      bytes = *got;
+    } catch (...) {
+      s_.fail(failure_from_current_exception(s_.plan.rank));
+    }
+    HostBytes taken = std::move(message.bytes);
+    incoming_.erase(incoming_.begin());
+    guarded([&] {
+      taken.span = taken.span.first(bytes);
+      const MessageHeader h = open(taken.span, header(step));
+      if (h.cause != 0) s_.fail(failure_of(taken.span, h));
+      else accept(step, taken);
+    });
+    return true;
+  }
+
+  /// Takes the pieces out of a message whose checksum is right; every size in it is checked all the same.
+  void accept(const Step& step, const HostBytes& message) {
+    std::size_t count = 0;
+    each_piece(step, [&](auto&) { ++count; });
+    const std::byte* entry = message.span.data() + header_bytes;
+    std::size_t at = header_bytes + table_bytes(count);
+    if (at > message.span.size()) throw TransportError("a message is too short for its table");
+    each_piece(step, [&](auto& piece) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, entry, 8);
+      entry += 8;
+      const PieceEntry e = PieceEntry::from(word);
+      if (e.bytes > message.span.size() - at) throw TransportError("a piece is longer than its message");
+      auto theirs = on_device({message.buffer, message.span.subspan(at, e.bytes)});
+      at += std::min(round_up(e.bytes, 64), message.span.size() - at);
+      if (step.kind == Kind::combine) work_.combine(piece, std::move(theirs), e.terms, step.wire, step.budget);
+      else work_.store(piece, std::move(theirs), e.terms, step.wire);
+    });
+    if (at != message.span.size()) throw TransportError("a message is longer than its pieces");
+    if constexpr (S::staged) s_.exec.fence("wring::receive");
+    forget(step);
+  }
+
+  /// The bytes of a received piece in the memory of the execution space: the message's own, or a copy.
+  Bytes<typename S::Space> on_device(HostBytes received) {
+    if constexpr (S::staged) {
+      Bytes<typename S::Space> copy = s_.pool.take(received.span.size());
+      copy_bytes<typename S::Space, typename S::HostSpace>(s_.exec, received.span, copy.span.data());
+      return copy;
+    } else {
+      return received;
+    }
+  }
+
+  void close() {
+    guarded([&] {
+      for (auto& piece : pieces_) work_.close(piece);
+    });
+    if constexpr (S::staged) s_.exec.fence("wring::close");
+    pieces_.clear();
+    closed_ = true;
+  }
+
+  S& s_;
+  Pieces<Codec, Link, Exec> work_;
+  const NextUses* uses_ = nullptr;
+  std::size_t index_ = 0, at_ = 0, posted_ = 0;
+  int channel_ = 0;
+  bool closed_ = false, running_ = false;
+  std::vector<Piece<Codec, Exec>> pieces_;
+  std::vector<std::size_t> first_piece_;
+  std::vector<std::span<const std::byte>> sending_;
+  std::vector<Message> incoming_, outgoing_;  // a few: window and lookahead
+};
+
+}  // namespace wring::inline v0::detail

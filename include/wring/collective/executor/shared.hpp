@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include <wring/algorithm/plan.hpp>
+#include <wring/bound.hpp>
+#include <wring/collective/executor/buffers.hpp>
+#include <wring/collective/executor/magnitudes.hpp>
+#include <wring/collective/executor/message.hpp>
+#include <wring/collective/executor/partition.hpp>
+#include <wring/collective/options.hpp>
+#include <wring/collective/report.hpp>
+#include <wring/compressor/concept.hpp>
+#include <wring/transport/concept.hpp>
+
+namespace wring::inline v0::detail {
+
+/// One tensor of an operation: flat runs of elements in the memory of the execution space.
+template <class Codec> struct Tensor {
+  using T = typename Codec::value_type;
+  std::span<const T> in;       ///< this rank's input; empty where it has none
+  std::span<T> out;            ///< where this rank's part of the result goes
+  std::size_t in_offset = 0;   ///< index in the whole tensor of in[0]
+  std::size_t out_offset = 0;  ///< and of out[0]
+  std::size_t total = 0;       ///< elements of the whole tensor
+  std::optional<Bound> bound;
+  std::optional<Codec> codec;  ///< this operation's copy, with the agreed parameters
+  Magnitudes magnitudes;       ///< of this rank's input, then of all ranks'
+  double error = std::numeric_limits<double>::infinity();  ///< the bound in units of the data
+  std::vector<double> allowed;                             ///< error allowed to an encoding, by budget class
+};
+
+/// What all parts of one operation work on.
+template <class Codec, class Link, class Exec> struct Shared {
+  using T = typename Codec::value_type;
+  using Space = typename Exec::memory_space;
+  using HostSpace = typename MessageSpace<Exec>::type;
+  static constexpr bool staged = !std::is_same_v<Space, HostSpace>;
+
+  Link* link = nullptr;
+  Exec exec{};
+  Task task;
+  Options options;
+  Plan plan;
+  Partition partition;
+  std::vector<Tensor<Codec>> tensors;
+  Pool<Space> pool;
+  std::conditional_t<staged, Pool<HostSpace>, Pool<Space>&> messages = message_pool();
+  std::uint64_t agreed = 0;
+  Failure failure;
+  Report report;
+
+  void fail(const Failure& cause) {
+    if (!failure) failure = cause;
+  }
+
+  bool is_output(int block) const {
+    return task.collective != Collective::reduce_scatter || plan.owner[static_cast<std::size_t>(block)] == plan.rank;
+  }
+  bool has_input(int block) const {
+    if (task.collective == Collective::broadcast) return plan.rank == task.root;
+    return task.collective != Collective::allgather || plan.owner[static_cast<std::size_t>(block)] == plan.rank;
+  }
+  std::span<const T> input(const PieceRange& r) const {
+    const Tensor<Codec>& t = tensors[r.item];
+    return t.in.subspan(r.first - t.in_offset, r.count);
+  }
+  std::span<T> output(const PieceRange& r) const {
+    const Tensor<Codec>& t = tensors[r.item];
+    return t.out.subspan(r.first - t.out_offset, r.count);
+  }
+
+  Context context(const PieceRange& r, Phase phase, int terms, double allowed_error, bool wide) {
+    Context c{.collective = task.collective, .operation = options.operation, .phase = phase, .rank = plan.rank,
+              .ranks = plan.ranks, .terms = terms, .step = options.step, .item = r.item, .first = r.first, .count = r.count,
+              .total = tensors[r.item].total, .allowed_error = allowed_error, .wide = wide};
+    if constexpr (ScratchCompressor<Codec, Exec>) {
+      scratch = pool.take(tensors[r.item].codec->scratch_bytes(r.count));
+      c.scratch = scratch.span;
+    }
+    return c;
+  }
+
+  /// The most bytes in which a piece of n values can arrive.
+  std::size_t worst_bytes(const PieceRange& r) const {
+    const Codec& codec = *tensors[r.item].codec;
+    std::size_t n = std::max<std::size_t>(codec.max_compressed_bytes(r.count), r.count * sizeof(T));
+    if constexpr (CombiningCompressor<Codec, Exec>) n = std::max<std::size_t>(n, codec.max_combined_bytes(r.count, plan.ranks));
+    return n;
+  }
+
+  Bytes<Space> scratch;
+
+ private:
+  auto message_pool() -> std::conditional_t<staged, Pool<HostSpace>, Pool<Space>&> {
+    if constexpr (staged) return {};
+    else return pool;
+  }
+};
+
+}  // namespace wring::inline v0::detail

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// The concept Compressor and its models.
+#include <wring/compressor/cast.hpp>
+#include <wring/compressor/concept.hpp>
+#include <wring/compressor/grid.hpp>
+#include <wring/compressor/none.hpp>

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <wring/config.hpp>
+#include <wring/narrow.hpp>
+#include <wring/operation.hpp>
+
+namespace wring::inline v0 {
+
+/// Whose values a call encodes: the rank's own input, a partial sum on its way, or a complete result.
+enum class Phase { own, hop, final };
+
+/// What a compressor is told with every call. All of it is known to every rank in the same way.
+struct Context {
+  Collective collective = Collective::allreduce;
+  Operation operation = Operation::sum;
+  Phase phase = Phase::own;
+  int rank = 0;                    ///< the rank whose values these are (own), or that holds them (hop, final)
+  int ranks = 1;                   ///< number of ranks in the collective
+  int terms = 1;                   ///< how many ranks' inputs the values sum up so far
+  std::uint64_t step = 0;          ///< the user's step number: Options::step
+  std::size_t item = 0;            ///< index of the tensor within its group
+  std::size_t first = 0;           ///< index of the first value within the tensor
+  std::size_t count = 0;           ///< number of values
+  std::size_t total = 0;           ///< number of values of the whole tensor
+  double allowed_error = std::numeric_limits<double>::infinity();  ///< the most that this encoding may change a value
+  bool wide = false;               ///< speed before size: inside a node, uncompressed but still combinable
+  std::span<std::byte> scratch{};  ///< scratch_bytes(count) bytes where the compressor asked for them
+};
+
+/// Name, version and options of a compressor: equal on all ranks, or the operation is refused. `options` holds everything that
+/// changes a bit of the encoding. `name` has no spaces.
+struct Identity {
+  std::string name;
+  std::uint32_t version = 1;
+  std::string options;
+};
+
+/// What all ranks know of everybody's input once they have agreed; the same on every rank, whatever the order of ranks.
+struct Agreed {
+  Collective collective = Collective::allreduce;
+  Operation operation = Operation::sum;
+  int ranks = 1;
+  std::size_t total = 0;                ///< number of values of the tensor on a rank (of all ranks for allgather)
+  double max_abs = 0;                   ///< greatest |x| over the finite inputs of all ranks
+  std::optional<double> allowed_error;  ///< the user's bound on the result, absolute, if one was asked for
+  bool measured = false;                ///< whether max_abs was measured (it is when a bound was asked for)
+};
+
+/// Minimal definition: four members make a compressor that works in every collective.
+/// - `value_type`: the element type.
+/// - `max_compressed_bytes(n)`: a true worst case for n values, in bytes, never decreasing in n.
+/// - `compress(exec, values, bytes, context)`: writes at most that many bytes at `bytes`, returns how many. The values and bytes
+///   live in memory that `exec` can access; the bytes are there after `exec.fence()`, the size when the call returns.
+/// - `decompress(exec, bytes, values, context)`: the inverse, context.count == values.size(). Must check what it reads:
+///   bytes that compress did not write give a CodecError and never an access outside the spans.
+/// - `identity()`.
+/// A compressor is copied into the operation that uses it; what must outlive an operation (residuals) it refers to.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept Compressor =
+    std::copy_constructible<C> && ElementType<typename C::value_type> &&
+    requires(C& codec, const C& constant, const Exec& exec, std::span<const typename C::value_type> values,
+             std::span<std::byte> bytes, std::span<const std::byte> encoded,
+             std::span<typename C::value_type> decoded, const Context& context, std::size_t n) {
+      { constant.max_compressed_bytes(n) } -> std::convertible_to<std::size_t>;
+      { codec.compress(exec, values, bytes, context) } -> std::convertible_to<std::size_t>;
+      codec.decompress(exec, encoded, decoded, context);
+      { constant.identity() } -> std::convertible_to<Identity>;
+    };
+
+/// Promises a bound: `error(max_abs)` is the least `Context::allowed_error` that compress can obey for |values| <= max_abs
+/// (0 for lossless ones), and every compress obeys the allowed error it is given, provided it is no smaller than that.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept BoundedCompressor = Compressor<C, Exec> && requires(const C& codec, double max_abs) {
+  { codec.error(max_abs) } -> std::convertible_to<double>;
+};
+
+/// Changes no bit: `static constexpr bool lossless = true`. No part of a bound need be kept for its encodings.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept LosslessCompressor = BoundedCompressor<C, Exec> && requires { requires C::lossless; };
+
+/// Sets parameters (step, width, common scales) from what all ranks agreed upon, before anything is encoded. May throw
+/// BoundUnattainable or InvalidArgument: every rank throws the same, because every rank prepares from the same values.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept PreparedCompressor = Compressor<C, Exec> && requires(C& codec, const Agreed& agreed) {
+  codec.prepare(agreed);
+};
+
+/// Combines encoded pieces without decoding them: exactly associative and commutative, so that every algorithm gives the same
+/// bits. `combine(exec, a, b, out, context)` returns the number of bytes written at `out`, which overlaps neither a nor b;
+/// `max_combined_bytes(n, terms)` is its worst case. A combining compressor answers for the bound on the result itself, in
+/// `prepare`. `reproducible()` says whether the combination is exact with the parameters set.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept CombiningCompressor =
+    PreparedCompressor<C, Exec> &&
+    requires(C& codec, const C& constant, const Exec& exec, std::span<const std::byte> a, std::span<std::byte> out,
+             const Context& context, std::size_t n, int terms) {
+      { constant.max_combined_bytes(n, terms) } -> std::convertible_to<std::size_t>;
+      { codec.combine(exec, a, a, out, context) } -> std::convertible_to<std::size_t>;
+      { constant.reproducible() } -> std::convertible_to<bool>;
+    };
+
+/// Turns the encoded complete sum into the encoded result (a rounding shift, an entropy stage). Runs once per result element.
+/// `finishes()` says whether there is anything to do with the parameters set; if not, `finish` is not called.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept FinishingCompressor =
+    CombiningCompressor<C, Exec> &&
+    requires(C& codec, const C& constant, const Exec& exec, std::span<const std::byte> sum, std::span<std::byte> out,
+             const Context& context) {
+      { constant.finishes() } -> std::convertible_to<bool>;
+      { codec.finish(exec, sum, out, context) } -> std::convertible_to<std::size_t>;
+    };
+
+/// Adds while decoding: values[i] += decoded[i]. Without it the executor decodes into scratch and adds.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept AddingCompressor =
+    Compressor<C, Exec> && requires(C& codec, const Exec& exec, std::span<const std::byte> bytes,
+                                    std::span<typename C::value_type> values, const Context& context) {
+      codec.decompress_add(exec, bytes, values, context);
+    };
+
+/// Knows the size of its output beforehand: compress of n values always writes compressed_bytes(n), and need not synchronise.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept FixedSizeCompressor = Compressor<C, Exec> && requires(const C& codec, std::size_t n) {
+  { codec.compressed_bytes(n) } -> std::convertible_to<std::size_t>;
+};
+
+/// Needs scratch memory, which the executor supplies in Context::scratch (aligned to 64 bytes, in the memory of `exec`).
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept ScratchCompressor = Compressor<C, Exec> && requires(const C& codec, std::size_t n) {
+  { codec.scratch_bytes(n) } -> std::convertible_to<std::size_t>;
+};
+
+/// Counts blocks that fell back to the raw form, for the report.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept CountsFallbacks = Compressor<C, Exec> && requires(const C& codec) {
+  { codec.fallback_blocks() } -> std::convertible_to<std::uint64_t>;
+};
+
+}  // namespace wring::inline v0

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <wring/compressor/concept.hpp>
+#include <wring/detail/grid/combine.hpp>
+#include <wring/detail/grid/decode.hpp>
+#include <wring/detail/grid/encode.hpp>
+#include <wring/detail/grid/prepare.hpp>
+#include <wring/detail/grid/team/kernels.hpp>
+
+namespace wring::inline v0 {
+
+/// Values rounded to multiples of a step that all ranks share, packed in as few bits as each block of 512
+/// needs.
+///
+/// Quanta add as integers, so a reduction is exact but for the rounding of the inputs and of the result: its
+/// bound is arithmetic, and its bits are the same for every algorithm, order of ranks, number of threads,
+/// compiler setting and backend. Special values travel beside the quanta with the meaning that IEEE gives
+/// them. -0 arrives as +0, NaN as the canonical quiet NaN.
+///
+/// The step follows from what all ranks agreed upon (`prepare`): it is the greatest one with which |result -
+/// exact| stays within the bound. Where no integer grid is wide enough, elements are sent as they are and
+/// combined in the order of the plan; `reproducible()` is then false for sums. Memory: none of its own. Half
+/// types are computed in float.
+template <FloatElement T> class Grid {
+ public:
+  using value_type = T;
+
+  enum class StepKind {
+    short_step,    ///< 8..15 times a power of two: costs 0.08 bits on average against an arbitrary step
+    power_of_two,  ///< a little faster, costs half a bit on average
+  };
+
+  struct Options {
+    StepKind step = StepKind::short_step;
+    /// Differences of neighbours are packed instead of values: for smooth fields. Not used for MIN and MAX.
+    bool delta = false;
+  };
+
+  Grid() = default;
+  explicit Grid(Options options) : options_(options) {}
+
+  Identity identity() const {
+    return {"grid", 1,
+            std::string("element=") + FloatTraits<T>::name +
+                (options_.step == StepKind::power_of_two ? " step=power_of_two" : " step=short") +
+                (options_.delta ? " delta=on" : " delta=off")};
+  }
+
+  /// Chooses step and form. Throws InvalidArgument without a bound, BoundUnattainable where none of them
+  /// keeps it.
+  void prepare(const Agreed& agreed) {
+    prepared_ = false;
+    parameters_ =
+        detail::grid::choose_parameters<T>(agreed, options_.step == StepKind::power_of_two, options_.delta);
+    exact_ = parameters_.form != Form::values || !reduces(agreed.collective) || !adds(agreed.operation);
+    prepared_ = true;
+  }
+
+  /// The error of one encoding of |values| <= max_abs with the step that was chosen; 0 before, for any error
+  /// can be prepared for.
+  double error(double max_abs) const {
+    if (!prepared_ || parameters_.form == Form::values) return 0;
+    const double half = 0.5 * parameters_.step,
+                 most = std::min(detail::grid::up(max_abs + half), FloatTraits<T>::greatest);
+    const double rounding =
+        detail::grid::up(detail::grid::result_roundoff<T>(false) * most) + FloatTraits<T>::least_subnormal;
+    return detail::grid::up(half + detail::grid::up(rounding));
+  }
+
+  std::size_t max_compressed_bytes(std::size_t n) const {
+    using namespace detail::grid;
+    const std::size_t values = n > std::numeric_limits<std::size_t>::max() / sizeof(T) - 63
+                                   ? std::numeric_limits<std::size_t>::max()
+                                   : padded(n * sizeof(T));
+    if (!prepared_) return std::max(values, largest_piece<i64>(n, options_.delta));
+    if (parameters_.form == Form::values) return values;
+    return parameters_.form == Form::int32 ? largest_piece<i32>(n, parameters_.delta)
+                                            : largest_piece<i64>(n, parameters_.delta);
+  }
+  std::size_t max_combined_bytes(std::size_t n, int /*terms*/) const { return max_compressed_bytes(n); }
+
+  template <class Exec>
+  std::size_t compress(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
+                       const Context& context) {
+    const Parameters p = parameters(context);
+    if constexpr (on_host<Exec>) {
+      const std::size_t size = detail::grid_encode<T>(exec, values, bytes, p);
+      if (p.raw_blocks && p.form != Form::values)
+        fallback_blocks_ += count_raw(bytes.first(detail::grid::blocks_of(values.size())));
+      return size;
+    } else {
+      return detail::team_grid_encode<T>(exec, values, bytes, p);
+    }
+  }
+
+  template <class Exec>
+  void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
+                  const Context& context) const {
+    if constexpr (on_host<Exec>)
+      detail::grid_decode<T>(exec, bytes, values, parameters(context));
+    else
+      detail::team_grid_decode<T>(exec, bytes, values, parameters(context));
+  }
+
+  template <class Exec>
+  std::size_t combine(const Exec& exec, std::span<const std::byte> a, std::span<const std::byte> b,
+                      std::span<std::byte> out, const Context& context) const {
+    const Parameters p = parameters(context);
+    if constexpr (on_host<Exec>)
+      return detail::grid_combine<T>(exec, a, b, context.count, out, context.operation, p);
+    else
+      return detail::team_grid_combine<T>(exec, a, b, context.count, out, context.operation, p);
+  }
+
+  /// Exact, hence the same bits in any order: always on integers; elements themselves only where nothing is
+  /// added.
+  bool reproducible() const { return exact_; }
+
+  bool finishes() const { return prepared_ && parameters_.shift != 0; }
+
+  template <class Exec>
+  std::size_t finish(const Exec& exec, std::span<const std::byte> sum, std::span<std::byte> out,
+                     const Context& context) const {
+    Parameters p = parameters(context);
+    p.shift = parameters_.shift;
+    if constexpr (on_host<Exec>)
+      return detail::grid_finish<T>(exec, sum, context.count, out, p);
+    else
+      return detail::team_grid_finish<T>(exec, sum, context.count, out, p);
+  }
+
+  /// Blocks stored as they were, in broadcast and allgather on the host, since the object was made.
+  std::uint64_t fallback_blocks() const { return fallback_blocks_; }
+
+  /// The distance between neighbours on the grid; nothing before `prepare`, and where elements are sent as
+  /// they are.
+  std::optional<double> step() const {
+    if (!prepared_ || parameters_.form == Form::values) return std::nullopt;
+    return parameters_.step;
+  }
+
+ private:
+  using Parameters = detail::GridParameters;
+  using Form = Parameters::Form;
+
+  template <class Exec>
+  static constexpr bool on_host =
+      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible &&
+      Kokkos::SpaceAccessibility<Exec, Kokkos::HostSpace>::accessible;
+
+  /// For one call: only complete sums of a reduction have been rounded by the shift, and only those are
+  /// divided.
+  Parameters parameters(const Context& context) const {
+    if (!prepared_)
+      throw CodecError("Grid: nothing can be encoded or decoded before prepare() has chosen a step");
+    Parameters p = parameters_;
+    const bool complete = reduces(context.collective) && context.phase == Phase::final;
+    p.shift = complete ? p.shift : 0;
+    p.divisor = complete && context.operation == Operation::mean ? context.ranks : 1;
+    p.wide = context.wide && reduces(context.collective);  // where nothing is added, outliers need raw blocks
+    return p;
+  }
+
+  static std::uint64_t count_raw(std::span<const std::byte> descriptors) {
+    std::uint64_t raw = 0;
+    for (const std::byte d : descriptors) raw += static_cast<unsigned>(d) == detail::grid::raw_width;
+    return raw;
+  }
+
+  Options options_;
+  Parameters parameters_;
+  bool prepared_ = false;
+  bool exact_ = true;
+  std::uint64_t fallback_blocks_ = 0;
+};
+
+static_assert(BoundedCompressor<Grid<float>> && FinishingCompressor<Grid<float>> &&
+              CountsFallbacks<Grid<float>>);
+static_assert(BoundedCompressor<Grid<double>> && FinishingCompressor<Grid<double>> &&
+              CountsFallbacks<Grid<double>>);
+static_assert(BoundedCompressor<Grid<half_t>> && FinishingCompressor<Grid<half_t>> &&
+              CountsFallbacks<Grid<half_t>>);
+static_assert(BoundedCompressor<Grid<bhalf_t>> && FinishingCompressor<Grid<bhalf_t>> &&
+              CountsFallbacks<Grid<bhalf_t>>);
+
+}  // namespace wring::inline v0

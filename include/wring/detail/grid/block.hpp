@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <wring/config.hpp>
+#include <wring/detail/grid/arithmetic.hpp>
+#include <wring/detail/grid/lanes.hpp>
+#include <wring/detail/grid/pack.hpp>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
+/// What is done to one block of 512 values, generic over the registers: `Bytes` is their size, 0 for plain
+/// scalars.
+namespace wring::inline v0::detail::grid {
+
+/// The step in the forms that the kernels use.
+struct Step {
+  double step, inverse;
+  float step32, inverse32, half32;
+  bool power_of_two;
+  int trusted32;  ///< quanta below 2^trusted32 are right when computed in binary32; 0: none
+  int trusted64;  ///< and in binary64
+
+  explicit Step(const GridParameters& p)
+      : step(p.step), inverse(p.inverse), step32(static_cast<float>(p.step)),
+        inverse32(static_cast<float>(p.inverse)), half32(static_cast<float>(0.5 * p.step)),
+        power_of_two(p.multiplier == 8) {
+    // Above, q D could overflow; below, the step or its inverse would not be a normal number.
+    trusted32 = p.step > 0x1p100 || p.step < 0x1p-125 ? 0 : power_of_two ? 22 : 20;
+    trusted64 = p.step > 0x1p900 ? 0 : power_of_two ? 51 : 49;
+  }
+};
+
+/// ORs of the magnitudes: of the quanta, which shows whether they can be trusted, and of the residues, which
+/// gives the width.
+template <class Q> struct Measured {
+  std::make_unsigned_t<Q> quanta, residues;
+};
+
+template <class T, int Bytes> using Row = Lanes<T, Bytes == 0 ? static_cast<int>(sizeof(T)) : Bytes>;
+
+/// Adding 1.5 * 2^23 leaves the rounded quotient in the low bits: no conversion, and NaN, infinities and what
+/// is too large show as |q| >= 2^22. The product q D is exact where q is trusted.
+template <bool Short, class U, class F> WRING_ALWAYS_INLINE void quantise_row(U& q, const float* x,
+                                                                              const Step& s) {
+  constexpr float magic = 0x1.8p23f;
+  F v;
+  load(v, x);
+  const F y = v * s.inverse32 + magic;
+  reinterpret(q, y);
+  q = q - 0x4B400000u;
+  if constexpr (Short) correct(q, v - (y - magic) * s.step32, s.half32);
+}
+
+template <int Bytes, bool Short, bool Delta>
+WRING_ALWAYS_INLINE Measured<i32> quantise_floats(const float* x, const Step& s, i32* q, i32& base) {
+  using U = Row<u32, Bytes>;
+  using F = Row<float, Bytes>;
+  U quanta{}, residues{}, previous{}, row, before;
+  if constexpr (Delta) {
+    quantise_row<Short, U, F>(row, x, s);
+    u32 first[16];
+    store(first, row);
+    fill(previous, first[0]);
+    base = static_cast<i32>(first[0]);
+  }
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 4
+#endif
+  for (int r = 0; r < block_rows<u32>; ++r) {
+    quantise_row<Short, U, F>(row, x + r * 16, s);
+    quanta = quanta | magnitude(row);
+    if constexpr (Delta) {
+      predecessors(before, previous, row);
+      previous = row;
+      row = row - before;
+      residues = residues | magnitude(row);
+    }
+    store(q + r * 16, row);
+  }
+  const u32 all = reduce_or(quanta);
+  if constexpr (Delta)
+    return {all, reduce_or(residues)};
+  else
+    return {all, all};
+}
+
+/// The same in binary64, with 1.5 * 2^52. Returns the OR of the magnitudes.
+template <int Bytes, bool Short> WRING_ALWAYS_INLINE u64 quantise_doubles(const double* x, const Step& s,
+                                                                          i64* q) {
+  constexpr double magic = 0x1.8p52;
+  Row<u64, Bytes> all{}, row;
+  Row<double, Bytes> v;
+  const double half = 0.5 * s.step;
+  for (int r = 0; r < block_rows<u64>; ++r) {
+    load(v, x + r * 8);
+    const Row<double, Bytes> y = v * s.inverse + magic;
+    reinterpret(row, y);
+    row = row - u64{0x4338000000000000};
+    if constexpr (Short) correct(row, v - (y - magic) * s.step, half);
+    all = all | magnitude(row);
+    store(q + r * 8, row);
+  }
+  return reduce_or(all);
+}
+
+template <int Bytes, class Q> WRING_ALWAYS_INLINE std::make_unsigned_t<Q> measure(const Q* q) {
+  using U = std::make_unsigned_t<Q>;
+  Row<U, Bytes> all{}, row;
+  for (int r = 0; r < block_rows<U>; ++r) load(row, q + r * Row<U, Bytes>::count), all = all | magnitude(row);
+  return reduce_or(all);
+}
+
+template <int Bytes, class Q> WRING_ALWAYS_INLINE bool any(const Q* q) {
+  using U = std::make_unsigned_t<Q>;
+  Row<U, Bytes> all{}, row;
+  for (int r = 0; r < block_rows<U>; ++r) load(row, q + r * Row<U, Bytes>::count), all = all | row;
+  return reduce_or(all) != 0;
+}
+
+/// q += other; the OR of the sums' magnitudes.
+template <int Bytes, class Q> WRING_ALWAYS_INLINE std::make_unsigned_t<Q> add(Q* q, const Q* other) {
+  using U = std::make_unsigned_t<Q>;
+  Row<U, Bytes> all{}, a, b;
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 4
+#endif
+  for (int r = 0; r < block_rows<U>; ++r) {
+    load(a, q + r * Row<U, Bytes>::count);
+    load(b, other + r * Row<U, Bytes>::count);
+    a = a + b;
+    all = all | magnitude(a);
+    store(q + r * Row<U, Bytes>::count, a);
+  }
+  return reduce_or(all);
+}
+
+/// Replaces quanta by residues, the first by 0; the OR of the residues' magnitudes.
+template <int Bytes, class Q> WRING_ALWAYS_INLINE std::make_unsigned_t<Q> difference(Q* q) {
+  using U = std::make_unsigned_t<Q>;
+  Row<U, Bytes> all{}, previous, row, before;
+  fill(previous, static_cast<U>(q[0]));
+  for (int r = 0; r < block_rows<U>; ++r) {
+    load(row, q + r * Row<U, Bytes>::count);
+    predecessors(before, previous, row);
+    previous = row;
+    row = row - before;
+    all = all | magnitude(row);
+    store(q + r * Row<U, Bytes>::count, row);
+  }
+  return reduce_or(all);
+}
+
+/// The inverse of difference; the OR of the quanta's magnitudes.
+template <int Bytes, class Q> WRING_ALWAYS_INLINE std::make_unsigned_t<Q> integrate(Q* q, Q base) {
+  using U = std::make_unsigned_t<Q>;
+  Row<U, Bytes> all{}, carry, row;
+  fill(carry, static_cast<U>(base));
+  for (int r = 0; r < block_rows<U>; ++r) {
+    load(row, q + r * Row<U, Bytes>::count);
+    scan(row, carry);
+    all = all | magnitude(row);
+    store(q + r * Row<U, Bytes>::count, row);
+  }
+  return reduce_or(all);
+}
+
+/// y = q * step in binary32: right where |q| <= 2^24.
+template <int Bytes, bool Delta> WRING_ALWAYS_INLINE void to_floats(const i32* q, i32 base, float step,
+                                                                    float* y) {
+  Row<u32, Bytes> carry, row;
+  Row<i32, Bytes> value;
+  Row<float, Bytes> f;
+  if constexpr (Delta) fill(carry, static_cast<u32>(base));
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 4
+#endif
+  for (int r = 0; r < block_rows<u32>; ++r) {
+    load(row, q + r * 16);
+    if constexpr (Delta) scan(row, carry);
+    reinterpret(value, row);
+    convert(f, value);
+    store(y + r * 16, f * step);
+  }
+}
+
+/// y = q * step / divisor in binary64.
+template <class Q> WRING_ALWAYS_INLINE void to_doubles(const Q* q, double step, int divisor, double* y) {
+  if (divisor == 1) {
+    for (std::size_t i = 0; i < block_values; ++i) y[i] = static_cast<double>(q[i]) * step;
+  } else {
+    const double by = divisor;
+    for (std::size_t i = 0; i < block_values; ++i) y[i] = static_cast<double>(q[i]) * step / by;
+  }
+}
+
+template <class Q> WRING_ALWAYS_INLINE void extremum(Q* q, const Q* other, bool greatest) {
+  if (greatest) {
+    for (std::size_t i = 0; i < block_values; ++i) q[i] = q[i] > other[i] ? q[i] : other[i];
+  } else {
+    for (std::size_t i = 0; i < block_values; ++i) q[i] = q[i] < other[i] ? q[i] : other[i];
+  }
+}
+
+template <class Q> WRING_ALWAYS_INLINE void shift_quanta(Q* q, int shift) {
+  const Q half = static_cast<Q>((Q{1} << (shift - 1)) - 1), mask = static_cast<Q>((Q{1} << shift) - 1);
+  for (std::size_t i = 0; i < block_values; ++i) {
+    const Q whole = q[i] >> shift;
+    q[i] = whole + (((q[i] & mask) + (whole & 1) + half) >> shift);
+  }
+}
+
+/// A sink that keeps the rows.
+template <class Q, int Bytes> struct Keep {
+  Q* q;
+  WRING_ALWAYS_INLINE void operator()(int r, const Row<Q, Bytes>& row) {
+    store(q + r * Row<Q, Bytes>::count, row);
+  }
+};
+
+}  // namespace wring::inline v0::detail::grid
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include <wring/detail/grid/emit.hpp>
+#include <wring/detail/grid/runs.hpp>
+#include <wring/detail/grid/team/kernels.hpp>
+
+namespace wring::inline v0::detail {
+namespace grid {
+
+/// Decodes blocks of quanta Q to elements of T.
+template <class T, class Q> struct BlockDecoder {
+  using Wide = typename FloatTraits<T>::Wide;
+  using U = std::make_unsigned_t<Q>;
+  Kernels kernels;
+  double step, limit;
+  int divisor;
+  bool delta;
+  /// q * step may be computed in binary32: the same as in binary64 for |q| <= 2^24, and no overflow
+  bool binary32;
+
+  BlockDecoder(const Kernels& k, const GridParameters& p)
+      : kernels(k), step(std::ldexp(p.step, p.shift)), limit(p.limit), divisor(p.divisor), delta(p.delta),
+        binary32(std::is_same_v<Q, i32> && std::is_same_v<Wide, float> && p.divisor == 1 && step <= 0x1p100 &&
+                 FloatTraits<T>::greatest > step * 0x1p25) {}
+
+  /// Quanta that fit into `width` bits.
+  void decode_quanta(const Q* q, int width, std::size_t m, T* y) const {
+    if constexpr (std::is_same_v<Q, i32> && std::is_same_v<Wide, float>)
+      if (binary32 && width <= 25) return decode_in_binary32(q, false, 0, m, y);
+    if (may_overflow(width)) {
+      for (std::size_t i = 0; i < m; ++i) y[i] = element<T>(static_cast<double>(q[i]), step, divisor, limit);
+      return;
+    }
+    if constexpr (std::is_same_v<T, double>)
+      if (m == block_values) return kernels.template of<Q>().to_doubles(q, step, divisor, y);
+    alignas(64) double own[block_values];
+    kernels.template of<Q>().to_doubles(q, step, divisor, own);
+    if (m == block_values)
+      for (std::size_t i = 0; i < block_values; ++i) y[i] = narrow<T>(own[i]);
+    else
+      for (std::size_t i = 0; i < m; ++i) y[i] = narrow<T>(own[i]);
+  }
+
+  bool may_overflow(int width) const {
+    return std::ldexp(step * 0x1p-64, width - 1) >= FloatTraits<T>::greatest * 0x1p-65;
+  }
+
+  void decode_in_binary32(const i32* q, bool residues, i32 base, std::size_t m, T* y) const {
+    const auto run = [&](float* to) {
+      if (residues)
+        kernels.scan_to_floats(q, base, static_cast<float>(step), to);
+      else
+        kernels.to_floats(q, static_cast<float>(step), to);
+    };
+    if constexpr (std::is_same_v<T, float>)
+      if (m == block_values) return run(y);
+    alignas(64) float own[block_values];
+    run(own);
+    for (std::size_t i = 0; i < m; ++i) y[i] = T(own[i]);
+  }
+
+  void decode_residues(Q* q, int width, Q base, std::size_t m, T* y) const {
+    if constexpr (std::is_same_v<Q, i32> && std::is_same_v<Wide, float>)
+      if (binary32 && width <= 14 && base < (1 << 23) && base > -(1 << 23))  // 511 * 2^13 < 2^22
+        return decode_in_binary32(q, true, base, m, y);
+    const U ored = kernels.template of<Q>().integrate(q, base);
+    decode_quanta(q, 1 + static_cast<int>(std::bit_width(ored)), m, y);
+  }
+
+  void decode(const Source<Q>& s, T* y) const {
+    if (s.width() == static_cast<int>(raw_width)) {
+      std::memcpy(y, s.payload, s.m * sizeof(T));
+      for (std::size_t i = 0; i < s.m; ++i) y[i] = canonical(y[i]);
+      return;
+    }
+    if (s.width() == 0 && !delta) {
+      std::memset(static_cast<void*>(y), 0, s.m * sizeof(T));  // +0 has no bits in any element type
+    } else {
+      alignas(64) Q q[block_values];
+      unpack_block(kernels.template of<Q>(), s, q);
+      if (delta)
+        decode_residues(q, s.width(), s.base, s.m, y);
+      else
+        decode_quanta(q, s.width(), s.m, y);
+    }
+    if (s.special()) put_specials(s, y);
+  }
+
+  static void put_specials(const Source<Q>& s, T* y) {
+    Planes planes;
+    planes.read(s.payload, s.m);
+    for (std::size_t i = 0; i < s.m; ++i)
+      if (const unsigned code = planes[i]) y[i] = special_value<T>(code);
+  }
+};
+
+template <class T, class Q> struct DecodeBlocks {
+  BlockDecoder<T, Q> decoder;
+  ReadHead<Q> head;
+  T* y;
+
+  Progress measure(Run run) const {
+    Progress p;
+    for (std::size_t b = run.first; b < run.last; ++b) p.a += head.bytes(b, sizeof(T));
+    return p;
+  }
+  Progress run(Run run, Progress at) const {
+    Progress p;
+    for (std::size_t b = run.first; b < run.last; ++b) {
+      decoder.decode(head.source(b, at.a + p.a), y + b * block_values);
+      p.a += head.bytes(b, sizeof(T));
+    }
+    return p;
+  }
+};
+
+template <class Q, class T, class Exec>
+void decode_as(const Exec& exec, std::span<const std::byte> in, std::span<T> y, const GridParameters& p,
+               const Kernels& kernels) {
+  const Layout<Q> layout(y.size(), p.delta);
+  check_piece(in, layout, p, sizeof(T));
+  const ReadHead<Q> head{in.data(), layout, p.delta};
+  for_runs(exec, "wring::grid_decode", layout.blocks, DecodeBlocks<T, Q>{{kernels, p}, head, y.data()});
+}
+
+}  // namespace grid
+
+/// Decodes a piece of y.size() values: q * 2^shift * step / divisor. Throws CodecError, with y untouched,
+/// where the descriptors are not those of such a piece.
+template <class T, class Exec>
+void grid_decode(const Exec& exec, std::span<const std::byte> in, std::span<T> y, const GridParameters& p,
+                 const grid::Kernels& kernels) {
+  if (p.form == GridParameters::Form::values) return grid_team::decode_values(exec, in, y, p);
+  if (p.form == GridParameters::Form::int64) return grid::decode_as<grid::i64>(exec, in, y, p, kernels);
+  grid::decode_as<grid::i32>(exec, in, y, p, kernels);
+}
+
+template <class T, class Exec>
+void grid_decode(const Exec& exec, std::span<const std::byte> in, std::span<T> y, const GridParameters& p) {
+  grid_decode(exec, in, y, p, grid::kernels_for(grid::best_level()));
+}
+
+}  // namespace wring::inline v0::detail

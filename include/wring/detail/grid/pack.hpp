@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <wring/config.hpp>
+#include <wring/detail/grid/lanes.hpp>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
+/// Fields of w bits, in as many independent little-endian streams as a row has lanes.
+namespace wring::inline v0::detail::grid {
+
+template <class Word> inline constexpr int word_bits = 8 * static_cast<int>(sizeof(Word));
+template <class Word> inline constexpr int block_rows = static_cast<int>(block_values * sizeof(Word) / 64);
+
+/// Packs the rows of a block; width known when compiled, so that every shift is a constant.
+template <int Width, int Bytes> WRING_ALWAYS_INLINE void pack_fixed(const i32* q, std::byte* out) {
+  constexpr u32 mask = Width == 32 ? ~0u : (1u << (Width & 31)) - 1;
+  Lanes<u32, Bytes> word{}, field;
+  int filled = 0;
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 32
+#endif
+  for (int r = 0; r < block_rows<u32>; ++r) {
+    load(field, q + r * 16);
+    field = field & mask;
+    if (filled)
+      word = word | (field << filled);
+    else
+      word = field;
+    filled += Width;
+    if (filled >= 32) {
+      store(out, word);
+      out += 64, filled -= 32;
+      if (filled) word = field >> (Width - filled);
+    }
+  }
+}
+
+/// Unpacks a block and hands each row to `sink(row number, row)`. A pair of shifts extracts a field and
+/// extends its sign.
+template <int Width, int Bytes, class Sink> WRING_ALWAYS_INLINE void unpack_fixed(const std::byte* in,
+                                                                                  Sink& sink) {
+  Lanes<u32, Bytes> word, next, high;
+  Lanes<i32, Bytes> field;
+  load(word, in);
+  int taken = 0;
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 32
+#endif
+  for (int r = 0; r < block_rows<u32>; ++r) {
+    const int end = taken + Width;
+    if (end <= 32) {
+      high = end == 32 ? word : word << (32 - end);
+      taken = end;
+      if (end == 32 && r + 1 < block_rows<u32>) in += 64, load(word, in), taken = 0;
+    } else {
+      in += 64;
+      load(next, in);
+      high = (next << (64 - end)) | (word >> (end - 32));
+      word = next, taken = end - 32;
+    }
+    reinterpret(field, high);
+    field = field >> (32 - Width);
+    sink(r, field);
+  }
+}
+
+#define WRING_GRID_WIDTHS(M)                                                                                 \
+  M(1)                                                                                                       \
+  M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13) M(14) M(15) M(16) M(17) M(18) M(19) M(20)  \
+      M(21) M(22) M(23) M(24) M(25) M(26) M(27) M(28) M(29) M(30) M(31) M(32)
+
+template <int Bytes> WRING_ALWAYS_INLINE void pack_unrolled(int width, const i32* q, std::byte* out) {
+  switch (width) {
+#define WRING_GRID_CASE(W)                                                                                   \
+  case W: pack_fixed<W, Bytes>(q, out); break;
+    WRING_GRID_WIDTHS(WRING_GRID_CASE)
+#undef WRING_GRID_CASE
+  default: break;
+  }
+}
+
+template <int Bytes, class Sink> WRING_ALWAYS_INLINE void unpack_unrolled(int width, const std::byte* in,
+                                                                          Sink& sink) {
+  switch (width) {
+#define WRING_GRID_CASE(W)                                                                                   \
+  case W: unpack_fixed<W, Bytes>(in, sink); break;
+    WRING_GRID_WIDTHS(WRING_GRID_CASE)
+#undef WRING_GRID_CASE
+  default: {
+    const Lanes<i32, Bytes> zero{};
+    for (int r = 0; r < block_rows<u32>; ++r) sink(r, zero);
+  }
+  }
+}
+#undef WRING_GRID_WIDTHS
+
+/// One body for all widths: slower, and quick to compile.
+template <int Bytes, class Q> WRING_ALWAYS_INLINE void pack_rolled(int width, const Q* q, std::byte* out) {
+  using Word = std::make_unsigned_t<Q>;
+  constexpr int bits = word_bits<Word>;
+  if (width == 0) return;
+  const Word mask = static_cast<Word>(~Word{0}) >> (bits - width);
+  Lanes<Word, Bytes> word{}, field;
+  int filled = 0;
+  for (int r = 0; r < block_rows<Word>; ++r) {
+    load(field, q + r * Lanes<Word, Bytes>::count);
+    field = field & mask;
+    word = word | (field << filled);
+    filled += width;
+    if (filled >= bits) {
+      store(out, word);
+      out += 64, filled -= bits;
+      if (filled)
+        word = field >> (width - filled);
+      else
+        word = Lanes<Word, Bytes>{};
+    }
+  }
+}
+
+template <int Bytes, class Q, class Sink> WRING_ALWAYS_INLINE void
+unpack_rolled(int width, const std::byte* in, Sink& sink) {
+  using Word = std::make_unsigned_t<Q>;
+  constexpr int bits = word_bits<Word>;
+  Lanes<Word, Bytes> word{}, next, high;
+  Lanes<Q, Bytes> field{};
+  if (width) load(word, in);
+  int taken = 0;
+  for (int r = 0; r < block_rows<Word>; ++r) {
+    if (width) {
+      if (taken == bits) in += 64, load(word, in), taken = 0;
+      const int end = taken + width;
+      if (end <= bits) {
+        high = word << (bits - end), taken = end;
+      } else {
+        in += 64;
+        load(next, in);
+        high = (next << (2 * bits - end)) | (word >> (end - bits));
+        word = next, taken = end - bits;
+      }
+      reinterpret(field, high);
+      field = field >> (bits - width);
+    }
+    sink(r, field);
+  }
+}
+
+}  // namespace wring::inline v0::detail::grid
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <string>
+
+#include <wring/detail/grid/layout.hpp>
+
+/// How a piece is shared out among threads: in runs of whole chunks of 32 blocks, whose places come from a
+/// prefix sum.
+namespace wring::inline v0::detail::grid {
+
+/// Bytes read from one or two payloads, bytes written, and blocks with values beyond the agreed magnitude.
+struct Progress {
+  std::size_t a = 0, b = 0, out = 0, too_large = 0;
+  Progress& operator+=(const Progress& other) {
+    a += other.a, b += other.b, out += other.out, too_large += other.too_large;
+    return *this;
+  }
+};
+
+/// A run of blocks.
+struct Run {
+  std::size_t first, last;
+};
+
+/// The scan over as many runs as there are threads: `body.measure(run)` says what a run takes, `body.run(run,
+/// at)` does it and says so too.
+template <class Body> struct RunScan {
+  using value_type = Progress;
+  Body body;
+  std::size_t blocks, runs;
+
+  void init(Progress& p) const { p = Progress{}; }
+  void join(Progress& p, const Progress& other) const { p += other; }
+  std::size_t bound(std::size_t run) const {
+    const std::size_t chunks = (blocks + blocks_per_chunk - 1) / blocks_per_chunk;
+    const std::size_t block = (chunks / runs * run + chunks % runs * run / runs) * blocks_per_chunk;
+    return block < blocks ? block : blocks;
+  }
+  void operator()(std::size_t run, Progress& at, bool last) const {
+    const Run blocks_of_run{bound(run), bound(run + 1)};
+    at += last ? body.run(blocks_of_run, at) : body.measure(blocks_of_run);
+  }
+};
+
+/// Does all blocks: in one pass on a single thread, else measured first, with the same bytes.
+template <class Exec, class Body>
+Progress for_runs(const Exec& exec, const char* label, std::size_t blocks, const Body& body) {
+  const std::size_t threads = static_cast<std::size_t>(exec.concurrency());
+  const std::size_t chunks = (blocks + blocks_per_chunk - 1) / blocks_per_chunk;
+  const std::size_t runs = chunks < threads ? chunks : threads;
+  if (runs <= 1) {
+    exec.fence(label);  // what was submitted before must be there
+    return body.run(Run{0, blocks}, Progress{});
+  }
+  Progress total;
+  using Policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>;
+  Kokkos::parallel_scan(label, Policy(exec, 0, runs), RunScan<Body>{body, blocks, runs}, total);
+  exec.fence(label);
+  return total;
+}
+
+}  // namespace wring::inline v0::detail::grid

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+#include <wring/narrow.hpp>
+#include <wring/operation.hpp>
+
+/// Kernels on plain values, for compressors that do not combine encoded pieces.
+namespace wring::inline v0::detail {
+
+inline constexpr std::size_t values_per_task = 4096;
+
+template <class Exec, class Functor>
+void for_each_task(const char* label, const Exec& exec, std::size_t values, const Functor& functor) {
+  if (values == 0) return;
+  const std::size_t tasks = (values + values_per_task - 1) / values_per_task;
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, tasks), functor);
+}
+
+template <class T> KOKKOS_INLINE_FUNCTION T add_values(T a, T b) {
+  if constexpr (FloatElement<T> && !std::is_floating_point_v<T>) return T(widen(a) + widen(b));
+  else if constexpr (std::is_integral_v<T>) {  // wraps, as MPI_SUM does in practice; never undefined
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
+  } else return a + b;
+}
+
+/// The lesser (or greater) of two values in IEEE order: a NaN wins, -0 < +0; commutative bit by bit.
+template <bool greater, class T> KOKKOS_INLINE_FUNCTION T select_value(T a, T b) {
+  if constexpr (FloatElement<T>) {
+    const auto x = widen(a), y = widen(b);
+    if (x != x) return a;
+    if (y != y) return b;
+    if (x == y) {
+      const bool negative = Kokkos::signbit(x);
+      return negative != greater ? a : b;
+    }
+    return (x < y) != greater ? a : b;
+  } else if constexpr (std::is_integral_v<T>) {
+    return (a < b) != greater ? a : b;
+  } else {
+    return a;  // refused before any call
+  }
+}
+
+/// a[i] = a[i] op b[i].
+template <class T> struct CombineValues {
+  T* a;
+  const T* b;
+  std::size_t count;
+  Operation operation;
+
+  KOKKOS_FUNCTION void operator()(std::size_t task) const {
+    const std::size_t first = task * values_per_task;
+    const std::size_t last = first + values_per_task < count ? first + values_per_task : count;
+    if (operation == Operation::min) {
+      for (std::size_t i = first; i < last; ++i) a[i] = select_value<false>(a[i], b[i]);
+    } else if (operation == Operation::max) {
+      for (std::size_t i = first; i < last; ++i) a[i] = select_value<true>(a[i], b[i]);
+    } else {
+      for (std::size_t i = first; i < last; ++i) a[i] = add_values(a[i], b[i]);
+    }
+  }
+};
+
+/// Turns complete sums into results: a quiet NaN of one pattern for every NaN, and MEAN's division.
+template <class T> struct FinishValues {
+  T* values;
+  std::size_t count;
+  int divisor;
+
+  KOKKOS_FUNCTION void operator()(std::size_t task) const {
+    const std::size_t first = task * values_per_task;
+    const std::size_t last = first + values_per_task < count ? first + values_per_task : count;
+    for (std::size_t i = first; i < last; ++i) values[i] = finished(values[i]);
+  }
+
+  KOKKOS_FUNCTION T finished(T x) const {
+    if constexpr (FloatElement<T>) {
+      const auto wide = widen(x);
+      using Wide = typename FloatTraits<T>::Wide;
+      if (wide != wide) return T(Kokkos::Experimental::quiet_NaN_v<Wide>);
+      return divisor == 1 ? x : narrow<T>(static_cast<double>(wide) / divisor);
+    } else if constexpr (is_complex_v<T>) {
+      return divisor == 1 ? x : x / static_cast<typename T::value_type>(divisor);
+    } else {
+      return x;
+    }
+  }
+};
+
+template <class T> struct CopyValues {
+  const T* from;
+  T* to;
+  std::size_t count;
+
+  KOKKOS_FUNCTION void operator()(std::size_t task) const {
+    const std::size_t first = task * values_per_task;
+    const std::size_t last = first + values_per_task < count ? first + values_per_task : count;
+    for (std::size_t i = first; i < last; ++i) to[i] = from[i];
+  }
+};
+
+template <class T, class Exec>
+void combine_values(const Exec& exec, std::span<T> a, std::span<const T> b, Operation operation) {
+  for_each_task("wring::values::combine", exec, a.size(), CombineValues<T>{a.data(), b.data(), a.size(), operation});
+}
+
+template <class T, class Exec> void finish_values(const Exec& exec, std::span<T> values, int divisor) {
+  for_each_task("wring::values::finish", exec, values.size(), FinishValues<T>{values.data(), values.size(), divisor});
+}
+
+template <class T, class Exec> void copy_values(const Exec& exec, std::span<const T> from, std::span<T> to) {
+  if (from.data() == to.data()) return;
+  for_each_task("wring::values::copy", exec, to.size(), CopyValues<T>{from.data(), to.data(), to.size()});
+}
+
+}  // namespace wring::inline v0::detail

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include <wring/detail/transport/target.hpp>
+#include <wring/error.hpp>
+#include <wring/transport/concept.hpp>
+#include <wring/transport/session.hpp>
+
+namespace wring::inline v0 {
+
+/// How messages travel in an InProcess world. The defaults are strict: a send completes only when its receive takes the message,
+/// and everything happens at once and in order. The same options give the same course of events, always.
+struct InProcessOptions {
+  /// Messages of up to this many bytes are copied when sent, so that their sends complete at once.
+  std::size_t eager_limit = 0;
+  /// A matched message is delivered after this many unsuccessful tests of its send or receive (with a seed: 0 to this many).
+  int delay = 0;
+  /// Other than 0: the ranks are stepped in random order, a new one each time.
+  std::uint64_t seed = 0;
+};
+
+namespace detail {
+
+/// A message, or a receive for one, from `post` until it has been delivered and its request has been tested.
+struct Posting {
+  Posting* next = nullptr;     ///< in a queue or in the list of free ones
+  Posting* partner = nullptr;  ///< a send and its receive know each other from match to delivery
+  int from = 0, to = 0, channel = 0;
+  const std::byte* source = nullptr;
+  std::byte* target = nullptr;
+  std::size_t size = 0;    ///< of the bytes given
+  std::size_t length = 0;  ///< what `test` reports
+  int polls = 0;           ///< tests left until delivery
+  bool sends = false, buffered = false, delivered = false, truncated = false;
+  bool requested = false;       ///< a request refers to it
+  std::vector<std::byte> kept;  ///< the message, if its sender may reuse the bytes before it is delivered
+};
+
+/// Postings that wait for their partner at one rank, oldest first.
+class PostingQueue {
+ public:
+  void append(Posting* posting) {
+    posting->next = nullptr;
+    (last_ == nullptr ? first_ : last_->next) = posting;
+    last_ = posting;
+  }
+
+  /// Takes out the oldest posting that fits; null if there is none.
+  template <class Fits> Posting* take(Fits fits) {
+    for (Posting *before = nullptr, *at = first_; at != nullptr; before = at, at = at->next) {
+      if (!fits(*at)) continue;
+      (before == nullptr ? first_ : before->next) = at->next;
+      if (last_ == at) last_ = before;
+      return at;
+    }
+    return nullptr;
+  }
+
+ private:
+  Posting* first_ = nullptr;
+  Posting* last_ = nullptr;
+};
+
+/// Moves the messages of all ranks. Allocates only while the number of messages in flight grows.
+class PostOffice {
+ public:
+  PostOffice(int ranks, const InProcessOptions& options)
+      : options_(options), random_(options.seed), sends_(static_cast<std::size_t>(ranks)),
+        receives_(static_cast<std::size_t>(ranks)) {}
+
+  Posting* send(int from, int to, int channel, std::span<const std::byte> bytes) {
+    Posting* posting = fresh(from, to, channel, bytes.size());
+    posting->sends = true;
+    posting->source = bytes.data();
+    posting->length = bytes.size();
+    if (bytes.size() <= options_.eager_limit) keep(*posting);
+    meet(posting, sends_[index(to)], receives_[index(to)]);
+    return posting;
+  }
+
+  Posting* receive(int from, int to, int channel, std::span<std::byte> bytes) {
+    Posting* posting = fresh(from, to, channel, bytes.size());
+    posting->sends = false;
+    posting->target = bytes.data();
+    posting->length = 0;
+    meet(posting, receives_[index(to)], sends_[index(to)]);
+    return posting;
+  }
+
+  /// Whether the bytes of this posting are the caller's again.
+  bool completed(Posting* posting) {
+    if (posting->partner != nullptr) poll(posting);
+    return posting->delivered || posting->buffered;
+  }
+
+  /// Its request is gone, or will be.
+  void dismiss(Posting* posting) {
+    posting->requested = false;
+    if (posting->delivered) recycle(posting);
+  }
+
+  /// A receive is taken back (delivered at once if it has its message), a message is copied and still arrives.
+  void withdraw(Posting* posting) {
+    ++events_;
+    if (posting->partner != nullptr) deliver(*posting->partner, *posting);
+    if (!posting->delivered && posting->sends && !posting->buffered) keep(*posting);
+    if (!posting->delivered && !posting->sends) {
+      receives_[index(posting->to)].take([posting](const Posting& other) { return &other == posting; });
+      posting->delivered = true;
+    }
+    dismiss(posting);
+  }
+
+  /// Puts the ranks in the order in which they are stepped next.
+  void shuffle(std::vector<int>& ranks) {
+    if (options_.seed == 0) return;
+    for (std::size_t i = ranks.size(); i > 1; --i) std::swap(ranks[i - 1], ranks[draw(i)]);
+  }
+
+  std::uint64_t events() const { return events_; }
+  std::uint64_t messages() const { return messages_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+
+  Posting* fresh(int from, int to, int channel, std::size_t size) {
+    ++events_;
+    if (free_ == nullptr) free_ = &postings_.emplace_back();
+    Posting* posting = std::exchange(free_, free_->next);
+    posting->from = from, posting->to = to, posting->channel = channel, posting->size = size;
+    posting->buffered = posting->delivered = posting->truncated = false;
+    posting->requested = true;
+    return posting;
+  }
+
+  void recycle(Posting* posting) {
+    if (posting->kept.capacity() > options_.eager_limit) std::vector<std::byte>().swap(posting->kept);
+    posting->next = std::exchange(free_, posting);
+  }
+
+  static void keep(Posting& posting) {
+    posting.kept.assign(posting.source, posting.source + posting.size);
+    posting.source = posting.kept.data();
+    posting.buffered = true;
+  }
+
+  void meet(Posting* posting, PostingQueue& own, PostingQueue& others) {
+    Posting* other = others.take(
+        [posting](const Posting& p) { return p.from == posting->from && p.channel == posting->channel; });
+    if (other == nullptr) return own.append(posting);
+    const int most = options_.delay;
+    posting->polls = options_.seed == 0 ? most : static_cast<int>(draw(static_cast<std::size_t>(most) + 1));
+    posting->partner = other, other->partner = posting;
+    other->polls = posting->polls;
+    if (posting->polls == 0) deliver(*posting, *other);
+  }
+
+  void poll(Posting* posting) {
+    ++events_;
+    Posting* partner = posting->partner;
+    if (posting->polls == 0) return deliver(*posting, *partner);
+    partner->polls = --posting->polls;
+  }
+
+  void deliver(Posting& one, Posting& other) {
+    Posting& message = one.sends ? one : other;
+    Posting& receipt = one.sends ? other : one;
+    ++events_, ++messages_, bytes_ += message.size;
+    receipt.length = std::min(message.size, receipt.size);
+    receipt.truncated = message.size > receipt.size;
+    if (receipt.length > 0) std::memcpy(receipt.target, message.source, receipt.length);
+    for (Posting* posting : {&message, &receipt}) {
+      posting->partner = nullptr;
+      posting->delivered = true;
+      if (!posting->requested) recycle(posting);
+    }
+  }
+
+  /// A random number below `end` (splitmix64).
+  std::size_t draw(std::size_t end) {
+    std::uint64_t z = random_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return static_cast<std::size_t>((z ^ (z >> 31)) % end);
+  }
+
+  InProcessOptions options_;
+  std::uint64_t random_;
+  std::vector<PostingQueue> sends_, receives_;  // by the rank that receives
+  std::deque<Posting> postings_;
+  Posting* free_ = nullptr;
+  std::uint64_t events_ = 0, messages_ = 0, bytes_ = 0;
+};
+
+}  // namespace detail
+
+class InProcess;
+
+/// The link of one rank of an InProcess world. It belongs to the world: `InProcessTransport& link = world.link(rank)`.
+class InProcessTransport {
+ public:
+  using memory_space = Kokkos::HostSpace;
+  static constexpr bool shares_thread = true;
+
+  class Request {
+   public:
+    Request() = default;
+    Request(Request&& other) noexcept : posting_(std::exchange(other.posting_, nullptr)) {}
+    Request& operator=(Request&& other) noexcept {
+      posting_ = std::exchange(other.posting_, nullptr);
+      return *this;
+    }
+
+   private:
+    friend InProcessTransport;
+    explicit Request(detail::Posting* posting) : posting_(posting) {}
+    detail::Posting* posting_ = nullptr;
+  };
+
+  InProcessTransport(const InProcessTransport&) = delete;
+  InProcessTransport& operator=(const InProcessTransport&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  Session& session() { return session_; }
+  InProcess& world() { return *world_; }
+
+  /// Starts a message. A rank may send to itself. Throws InvalidArgument where there is no such peer or channel.
+  Request send(int peer, int channel, std::span<const std::byte> bytes) {
+    detail::require_target("in-process transport", rank_, size_, peer, channel);
+    return Request(office_->send(rank_, peer, channel, bytes));
+  }
+
+  /// Starts a receive, like `send`.
+  Request receive(int peer, int channel, std::span<std::byte> bytes) {
+    detail::require_target("in-process transport", rank_, size_, peer, channel);
+    return Request(office_->receive(peer, rank_, channel, bytes));
+  }
+
+  std::optional<std::size_t> test(Request& request) {
+    if (request.posting_ == nullptr) {
+      throw InvalidArgument("in-process transport: test of a request that is not in flight", rank_);
+    }
+    if (!office_->completed(request.posting_)) return std::nullopt;
+    detail::Posting* posting = std::exchange(request.posting_, nullptr);
+    const std::size_t length = posting->length;
+    const std::string problem = posting->truncated ? truncation(*posting) : std::string();
+    const int from = posting->from;
+    office_->dismiss(posting);
+    if (!problem.empty()) throw TransportError(problem, from);
+    return length;
+  }
+
+  /// Always succeeds. A message given up still arrives: it is copied.
+  bool cancel(Request& request) {
+    if (detail::Posting* posting = std::exchange(request.posting_, nullptr)) office_->withdraw(posting);
+    return true;
+  }
+
+  /// Moves the operations of all ranks. `blocked`: no rank can move until somebody starts something.
+  Progress progress();
+
+ private:
+  friend InProcess;
+  InProcessTransport(InProcess& world, detail::PostOffice& office, int rank, int size)
+      : world_(&world), office_(&office), rank_(rank), size_(size) {}
+
+  std::string truncation(const detail::Posting& posting) const {
+    return "in-process transport: rank " + std::to_string(rank_) + " received a message from rank " +
+           std::to_string(posting.from) + " on channel " + std::to_string(posting.channel) +
+           " that is longer than the " + std::to_string(posting.size) + " bytes given for it";
+  }
+
+  InProcess* world_;
+  detail::PostOffice* office_;
+  int rank_, size_;
+  Session session_;  // last: operations still in it may use the link when they are destroyed
+};
+
+/// Any number of ranks in one process and one thread, stepped in turn: no `mpirun` needed. For tests, debugging and teaching.
+///
+///     wring::InProcess world(4);
+///     for (int r = 0; r < 4; ++r) requests.push_back(operations[r].start(...));   // each with world.link(r)
+///     while (!all_complete(requests)) world.progress();
+///
+/// Blocking calls cannot work here, since the other ranks would never start theirs. Lives longer than what uses its links.
+class InProcess {
+ public:
+  explicit InProcess(int ranks, const InProcessOptions& options = {})
+      : office_(checked(ranks, options), options), order_(static_cast<std::size_t>(ranks)) {
+    std::iota(order_.begin(), order_.end(), 0);
+    for (int r = 0; r < ranks; ++r) links_.emplace_back(new InProcessTransport(*this, office_, r, ranks));
+  }
+  InProcess(const InProcess&) = delete;
+  InProcess& operator=(const InProcess&) = delete;
+
+  int size() const { return static_cast<int>(links_.size()); }
+  InProcessTransport& link(int rank) { return *links_.at(static_cast<std::size_t>(rank)); }
+
+  /// Moves the operations of all ranks. `blocked`: no rank can move until somebody starts something.
+  Progress progress() {
+    const std::uint64_t before = office_.events();
+    bool moved = false;
+    office_.shuffle(order_);
+    for (std::size_t i = 0; i < order_.size(); ++i) {  // by index: progress may be called from within
+      moved |= link(order_[i]).session().progress() != Progress::blocked;
+    }
+    return moved || office_.events() != before ? Progress::moved : Progress::blocked;
+  }
+
+  /// Messages delivered so far, and their bytes.
+  std::uint64_t messages() const { return office_.messages(); }
+  std::uint64_t bytes() const { return office_.bytes(); }
+
+ private:
+  static int checked(int ranks, const InProcessOptions& options) {
+    if (ranks < 1)
+      throw InvalidArgument("in-process world: " + std::to_string(ranks) + " ranks, at least 1 needed");
+    if (options.delay < 0) throw InvalidArgument("in-process world: the delay is negative");
+    return ranks;
+  }
+
+  detail::PostOffice office_;  // before the links, whose operations may use it when they are destroyed
+  std::vector<int> order_;
+  std::vector<std::unique_ptr<InProcessTransport>> links_;
+};
+
+inline Progress InProcessTransport::progress() { return world_->progress(); }
+
+namespace detail {
+
+template <class Started> bool test_started(Started& started) {
+  if constexpr (requires { started.test(); })
+    return started.test();
+  else
+    return started->test();
+}
+
+/// "rank 0 waits for rank 1 (head); rank 1 waits for nobody".
+template <class World> std::string waits_for(World& world) {
+  std::string text;
+  for (int r = 0; r < world.size(); ++r) {
+    const std::string whom = world.link(r).session().waits_for();
+    text +=
+        (r == 0 ? "rank " : "; rank ") + std::to_string(r) + " waits for " + (whom.empty() ? "nobody" : whom);
+  }
+  return text;
+}
+
+}  // namespace detail
+
+/// Runs a program of `ranks` ranks in this thread. `start(link)` is called for each rank and returns something whose `test()` says
+/// whether it has finished: a request, or a pointer to an object that owns all it needs. Returns when all have finished.
+/// What `start` or `test` throw is passed on. Throws Error if no rank can move any more, saying what each of them waits for.
+template <class Start>
+void in_process(int ranks, Start&& start, const InProcessOptions& options = {}) {
+  InProcess world(ranks, options);
+  std::vector<std::invoke_result_t<Start&, InProcessTransport&>> started;
+  for (int r = 0; r < ranks; ++r) started.push_back(start(world.link(r)));
+  std::vector<bool> finished(started.size(), false);
+  for (int idle = 0;;) {
+    bool changed = false;
+    for (std::size_t r = 0; r < started.size(); ++r) {
+      if (!finished[r] && detail::test_started(started[r])) finished[r] = changed = true;
+    }
+    if (std::find(finished.begin(), finished.end(), false) == finished.end()) return;
+    if (world.progress() != Progress::blocked) changed = true;
+    idle = changed ? 0
+                   : idle + 1;  // a test may have moved others, whose own tests come later: ask all once more
+    if (idle == 2) throw Error("all ranks are blocked: " + detail::waits_for(world));
+  }
+}
+
+static_assert(SharedThreadTransport<InProcessTransport>);
+
+}  // namespace wring::inline v0

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <wring/config.hpp>
+
+namespace wring::inline v0 {
+
+/// Whether moving an operation forward changed anything.
+enum class Progress { blocked, moved, finished };
+
+/// An operation in flight, as its link sees it: something that can be moved forward and never throws.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  /// Does what can be done without waiting. `finished`: nothing is left to do, nothing is in flight.
+  virtual Progress advance() noexcept = 0;
+  /// What it waits for, in words: "rank 3 (message of segment 2)". Empty if it waits for nobody.
+  virtual std::string waits_for() const = 0;
+};
+
+/// What every transport carries for the operations that use it: their order, which are in flight, whether the link is retired.
+/// Belongs to one thread at a time, like its transport. Operations keep themselves alive here until they have drained.
+class Session {
+ public:
+  Session() { pending_.reserve(16); }
+  Session(Session&&) noexcept = default;
+  Session& operator=(Session&&) noexcept = default;
+
+  /// The number of the next operation: equal on all ranks as long as operations are started in the same order.
+  std::uint64_t next_sequence() { return sequence_++; }
+  std::uint64_t started() const { return sequence_; }
+
+  void attach(std::shared_ptr<Pending> operation) { pending_.push_back(std::move(operation)); }
+  std::size_t in_flight() const { return pending_.size(); }
+
+  /// Moves every operation in flight once, in the order of their starts.
+  Progress progress() {
+    Progress result = Progress::blocked;
+    for (std::size_t i = 0; i < pending_.size();) {
+      const std::shared_ptr<Pending> operation = pending_[i];  // it may drop its last other reference meanwhile
+      const Progress p = operation->advance();
+      if (p != Progress::blocked) result = Progress::moved;
+      const auto at = std::find(pending_.begin(), pending_.end(), operation);
+      if (p == Progress::finished && at != pending_.end()) pending_.erase(at);
+      else i = static_cast<std::size_t>(at - pending_.begin()) + 1;
+    }
+    return result;
+  }
+
+  /// What the operations in flight wait for, in words; empty if none is in flight.
+  std::string waits_for() const {
+    std::string text;
+    for (const auto& operation : pending_) text += (text.empty() ? "" : ", ") + operation->waits_for();
+    return text;
+  }
+
+  /// A retired link accepts no new operation: one was abandoned on it, so that ranks may disagree about what is in flight.
+  void retire(std::string reason) {
+    if (reason_.empty()) reason_ = std::move(reason);
+  }
+  bool retired() const { return !reason_.empty(); }
+  const std::string& reason() const { return reason_; }
+
+  /// What later operations on this link tell their peers: a failure that this rank met and others may not know of.
+  void remember_failure(std::string what, int rank) {
+    if (failure_.empty()) failure_ = std::move(what), failed_rank_ = rank;
+  }
+  const std::string& failure() const { return failure_; }
+  int failed_rank() const { return failed_rank_; }
+  void forget_failure() { failure_.clear(), failed_rank_ = -1; }
+
+ private:
+  std::vector<std::shared_ptr<Pending>> pending_;
+  std::string reason_, failure_;
+  int failed_rank_ = -1;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace wring::inline v0

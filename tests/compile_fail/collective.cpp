@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a user reads who calls a collective in a way that cannot work.
+#include <wring/collective.hpp>
+#include <wring/compressor/cast.hpp>
+#include <wring/compressor/none.hpp>
+#include <wring/transport/in_process.hpp>
+
+namespace {
+
+using Exec = Kokkos::DefaultHostExecutionSpace;
+using Host = Kokkos::HostSpace;
+using Link = wring::InProcessTransport;
+
+struct Padded {
+  long a;
+  int b;
+};
+struct NoLink {};
+struct NoAlgorithm {};
+
+[[maybe_unused]] void use(Link& link, wring::InProcess& world) {
+  const Exec exec{};
+  const Kokkos::View<float*, Host> data, other;
+  const Kokkos::View<const float*, Host> constant;
+  const Kokkos::View<double*, Host> doubles;
+  const std::vector<std::size_t> counts;
+
+  wring::Allreduce sum(wring::None<float>{}, link);
+  wring::Allreduce cast(wring::Cast<wring::half_t>{}, link);
+  wring::ReduceScatter scatter(wring::Grid<float>{}, link);
+  wring::Allgather gather(wring::Grid<float>{}, link);
+  wring::Broadcast spread(wring::Cast<wring::half_t>{}, link);
+  sum(exec, constant, data, wring::absolute(1));
+  scatter(exec, constant, other, counts, wring::absolute(1));
+  gather(exec, constant, other, counts, wring::absolute(1));
+  cast(exec, data);
+  spread(exec, data, 0);
+  wring::allreduce(exec, data, wring::absolute(1), world.link(0));
+
+// CASE_element_type expects: wring: the views' element type is not the compressor's value_type
+#if defined(CASE_element_type)
+  sum(exec, doubles);
+#endif
+// CASE_mixed_types expects: wring: input and output must have the same element type
+#if defined(CASE_mixed_types)
+  sum(exec, doubles, data);
+#endif
+// CASE_const_output expects: wring: .*the output must not be const
+#if defined(CASE_const_output)
+  sum(exec, constant);
+#endif
+// CASE_padded_struct expects: wring: the compressor's value_type is no element type|constraint.*ElementType|ElementType.*evaluated to false
+#if defined(CASE_padded_struct)
+  wring::Allreduce(wring::None<Padded>{}, link)(exec, Kokkos::View<Padded*, Host>());
+#endif
+// CASE_bound_allreduce expects: wring: this compressor promises no bound
+#if defined(CASE_bound_allreduce)
+  cast(exec, data, wring::absolute(1));
+#endif
+// CASE_bound_apart expects: wring: this compressor promises no bound
+#if defined(CASE_bound_apart)
+  static_cast<void>(cast.start(exec, constant, data, wring::absolute(1)));
+#endif
+// CASE_bound_scatter expects: wring: this compressor promises no bound
+#if defined(CASE_bound_scatter)
+  wring::ReduceScatter(wring::Cast<wring::half_t>{}, link)(exec, constant, data, counts, wring::absolute(1));
+#endif
+// CASE_bound_gather expects: wring: this compressor promises no bound
+#if defined(CASE_bound_gather)
+  wring::Allgather(wring::Cast<wring::half_t>{}, link)(exec, constant, data, wring::relative_to_rms(1));
+#endif
+// CASE_bound_broadcast expects: wring: this compressor promises no bound
+#if defined(CASE_bound_broadcast)
+  spread(exec, data, 0, wring::absolute(1));
+#endif
+// CASE_temporary_link expects: deleted function
+#if defined(CASE_temporary_link)
+  wring::Allreduce<wring::None<float>, Link> dangling(wring::None<float>{}, std::move(link));
+#endif
+// CASE_no_link expects: wring: the link is no Transport
+#if defined(CASE_no_link)
+  NoLink none;
+  wring::Allreduce<wring::None<float>, NoLink> wrong(wring::None<float>{}, none);
+#endif
+// CASE_no_algorithm expects: wring: an Algorithm needs
+#if defined(CASE_no_algorithm)
+  wring::Allreduce wrong(wring::None<float>{}, link, NoAlgorithm{});
+#endif
+// CASE_no_exec expects: wring: the first argument must be a Kokkos execution space
+#if defined(CASE_no_exec)
+  sum(3, data);
+#endif
+}
+
+}  // namespace

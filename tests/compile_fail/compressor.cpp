@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a user reads whose compressor lacks something.
+#include <wring/compressor/cast.hpp>
+#include <wring/detail/compressor_diagnostics.hpp>
+
+namespace {
+
+struct Complete {
+  using value_type = float;
+  std::size_t max_compressed_bytes(std::size_t n) const { return 4 * n; }
+  template <class Exec>
+  std::size_t compress(const Exec&, std::span<const float>, std::span<std::byte>, const wring::Context&) {
+    return 0;
+  }
+  template <class Exec>
+  void decompress(const Exec&, std::span<const std::byte>, std::span<float>, const wring::Context&) {}
+  wring::Identity identity() const { return {.name = "complete", .version = 1, .options = {}}; }
+};
+
+/// Complete, but for what a case replaces.
+struct Codec : Complete {
+// CASE_copy expects: wring: the compressor cannot be copied
+#if defined(CASE_copy)
+  Codec(const Codec&) = delete;
+#endif
+// CASE_value_type expects: wring: the compressor has no member type value_type
+#if defined(CASE_value_type)
+  struct Hidden {};
+ private:
+  using value_type = Hidden;
+ public:
+#endif
+// CASE_element_type expects: wring: the compressor's value_type is no element type
+#if defined(CASE_element_type)
+  using value_type = bool;
+#endif
+// CASE_max_compressed_bytes expects: wring: the compressor has no const member max_compressed_bytes
+#if defined(CASE_max_compressed_bytes)
+  std::size_t max_compressed_bytes(std::size_t) = delete;
+#endif
+// CASE_const_max_compressed_bytes expects: wring: the compressor has no const member max_compressed_bytes
+#if defined(CASE_const_max_compressed_bytes)
+  std::size_t max_compressed_bytes(std::size_t n) { return n; }
+#endif
+// CASE_compress expects: wring: the compressor has no member compress
+#if defined(CASE_compress)
+  void compress(int, std::span<const float>, std::span<std::byte>) = delete;
+#endif
+// CASE_compress_returns expects: compress.*that returns the number of bytes written
+#if defined(CASE_compress_returns)
+  template <class Exec> void compress(const Exec&, std::span<const float>, std::span<std::byte>, const wring::Context&) {}
+#endif
+// CASE_decompress expects: wring: the compressor has no member decompress
+#if defined(CASE_decompress)
+  template <class Exec> void decompress(const Exec&, std::span<const std::byte>, std::span<float>) {}
+#endif
+// CASE_identity expects: wring: the compressor has no const member identity
+#if defined(CASE_identity)
+  const char* identity() const { return "me"; }
+#endif
+// CASE_error expects: wring: the compressor has a member error, which must be const
+#if defined(CASE_error)
+  double error(double) { return 0; }
+#endif
+// CASE_combine_prepare expects: wring: the compressor has combine but no member prepare
+// CASE_combine_max_combined_bytes expects: wring: the compressor has combine but no const member max_combined_bytes
+// CASE_combine_reproducible expects: wring: the compressor has combine but no const member reproducible
+#if defined(CASE_combine_prepare) || defined(CASE_combine_max_combined_bytes) || defined(CASE_combine_reproducible)
+  using Bytes = std::span<const std::byte>;
+  template <class Exec> std::size_t combine(const Exec&, Bytes, Bytes, std::span<std::byte>, const wring::Context&) { return 0; }
+#if !defined(CASE_combine_prepare)
+  void prepare(const wring::Agreed&) {}
+#endif
+#if !defined(CASE_combine_max_combined_bytes)
+  std::size_t max_combined_bytes(std::size_t n, int) const { return n; }
+#endif
+#if !defined(CASE_combine_reproducible)
+  bool reproducible() const { return true; }
+#endif
+#endif
+// CASE_finish expects: wring: a finishing compressor needs combine
+#if defined(CASE_finish)
+  bool finishes() const { return true; }
+#endif
+  Codec() = default;
+};
+
+[[maybe_unused]] void use() {
+  wring::detail::explain_compressor<Codec>();
+  wring::detail::explain_compressor<wring::Cast<wring::half_t>>();
+// CASE_bound expects: wring: this compressor promises no bound
+#if defined(CASE_bound)
+  wring::detail::explain_bound<wring::Cast<wring::half_t>>();
+#endif
+}
+
+}  // namespace

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+#include <wring/compressor/concept.hpp>
+
+/// Archetypes: the least that each concept asks for, and the same without one requirement at a time.
+namespace archetype {
+
+enum class Without {
+  nothing,
+  copying,
+  value_type,
+  element_type,
+  max_compressed_bytes,
+  max_compressed_bytes_const,
+  compress,
+  compress_result,
+  decompress,
+  identity,
+  identity_const,
+  identity_type,
+  error,
+  error_const,
+  prepare,
+  combine,
+  combine_result,
+  max_combined_bytes,
+  max_combined_bytes_const,
+  reproducible,
+  reproducible_const,
+  finish,
+  finish_result,
+  finishes,
+  finishes_const,
+  decompress_add,
+  compressed_bytes,
+  compressed_bytes_const,
+  scratch_bytes,
+  scratch_bytes_const,
+  fallback_blocks,
+  count  ///< how many there are
+};
+
+struct NoValueType {};
+template <class T> struct ValueType { using value_type = T; };
+template <Without lacks>
+using ValueTypeOf = std::conditional_t<lacks == Without::value_type, NoValueType,
+                                       ValueType<std::conditional_t<lacks == Without::element_type, void*, float>>>;
+
+using Bytes = std::span<const std::byte>;
+using Space = std::span<std::byte>;
+using wring::Context;
+
+/// The minimal definition, and nothing else.
+template <Without lacks = Without::nothing> struct Minimal : ValueTypeOf<lacks> {
+  using V = std::conditional_t<lacks == Without::element_type, void*, float>;
+  using Size = std::size_t;
+  struct NoSize {};
+
+  Minimal() = default;
+  Minimal(const Minimal&) requires(lacks != Without::copying) = default;
+  Minimal(const Minimal&) requires(lacks == Without::copying) = delete;
+  Minimal& operator=(const Minimal&) = delete;
+
+  Size max_compressed_bytes(Size) const
+    requires(lacks != Without::max_compressed_bytes && lacks != Without::max_compressed_bytes_const);
+  Size max_compressed_bytes(Size)
+    requires(lacks == Without::max_compressed_bytes_const);
+
+  template <class Exec>
+    requires(lacks != Without::compress)
+  std::conditional_t<lacks == Without::compress_result, NoSize, Size> compress(const Exec&, std::span<const V>, Space, const Context&);
+
+  template <class Exec>
+    requires(lacks != Without::decompress)
+  void decompress(const Exec&, Bytes, std::span<V>, const Context&);
+
+  std::conditional_t<lacks == Without::identity_type, NoSize, wring::Identity> identity() const
+    requires(lacks != Without::identity && lacks != Without::identity_const);
+  wring::Identity identity()
+    requires(lacks == Without::identity_const);
+};
+
+/// All abilities at once.
+template <Without lacks = Without::nothing> struct Able : Minimal<lacks> {
+  using typename Minimal<lacks>::V;
+  using typename Minimal<lacks>::Size;
+  using typename Minimal<lacks>::NoSize;
+
+  double error(double) const
+    requires(lacks != Without::error && lacks != Without::error_const);
+  double error(double)
+    requires(lacks == Without::error_const);
+
+  void prepare(const wring::Agreed&)
+    requires(lacks != Without::prepare);
+
+  Size max_combined_bytes(Size, int) const
+    requires(lacks != Without::max_combined_bytes && lacks != Without::max_combined_bytes_const);
+  Size max_combined_bytes(Size, int)
+    requires(lacks == Without::max_combined_bytes_const);
+  template <class Exec>
+    requires(lacks != Without::combine)
+  std::conditional_t<lacks == Without::combine_result, NoSize, Size> combine(const Exec&, Bytes, Bytes, Space, const Context&);
+  bool reproducible() const
+    requires(lacks != Without::reproducible && lacks != Without::reproducible_const);
+  bool reproducible()
+    requires(lacks == Without::reproducible_const);
+
+  template <class Exec>
+    requires(lacks != Without::finish)
+  std::conditional_t<lacks == Without::finish_result, NoSize, Size> finish(const Exec&, Bytes, Space, const Context&);
+  bool finishes() const
+    requires(lacks != Without::finishes && lacks != Without::finishes_const);
+  bool finishes()
+    requires(lacks == Without::finishes_const);
+
+  template <class Exec>
+    requires(lacks != Without::decompress_add)
+  void decompress_add(const Exec&, Bytes, std::span<V>, const Context&);
+
+  Size compressed_bytes(Size) const
+    requires(lacks != Without::compressed_bytes && lacks != Without::compressed_bytes_const);
+  Size compressed_bytes(Size)
+    requires(lacks == Without::compressed_bytes_const);
+  Size scratch_bytes(Size) const
+    requires(lacks != Without::scratch_bytes && lacks != Without::scratch_bytes_const);
+  Size scratch_bytes(Size)
+    requires(lacks == Without::scratch_bytes_const);
+  std::uint64_t fallback_blocks() const
+    requires(lacks != Without::fallback_blocks);
+};
+
+}  // namespace archetype

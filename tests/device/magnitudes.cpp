@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a bound asks of the input.
+#include "elements.hpp"
+
+#include <wring/collective/executor/magnitudes.hpp>
+
+namespace wring::inline v0::detail {
+
+#define CHECK(T)                                                                                             \
+  template void for_each_task(const char*, const Device&, std::size_t, const MeasureValues<T>&);
+WRING_EACH_ELEMENT(CHECK)
+
+}  // namespace wring::inline v0::detail

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# What each header may know. Usage: cmake -D INCLUDE=FOLDER -P structure.cmake
+#   - <mpi.h> appears in wring/transport/mpi.hpp alone.
+#   - A model of one concept (compressor, algorithm, transport) never includes another concept's folder, nor the
+#     collectives, not even through other headers.
+#   - A header starts with the licence and has #pragma once; none includes <iostream>.
+cmake_minimum_required(VERSION 3.25)
+
+cmake_path(ABSOLUTE_PATH INCLUDE)
+set(concepts compressor algorithm transport)
+file(GLOB_RECURSE headers RELATIVE ${INCLUDE} ${INCLUDE}/*.hpp)
+list(LENGTH headers count)
+if(count EQUAL 0)
+  message(FATAL_ERROR "no header in ${INCLUDE}")
+endif()
+set(faults "")
+
+foreach(header IN LISTS headers)
+  file(STRINGS ${INCLUDE}/${header} lines REGEX "^[ \t]*#[ \t]*include")
+  set(included "")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE ".*include[ \t]*[<\"]([^>\"]*)[>\"].*" "\\1" name "${line}")
+    list(APPEND included ${name})
+  endforeach()
+  set(includes_of_${header} ${included})
+
+  if("mpi.h" IN_LIST included AND NOT header STREQUAL "wring/transport/mpi.hpp")
+    string(APPEND faults "  ${header} includes <mpi.h>\n")
+  endif()
+  if("iostream" IN_LIST included)
+    string(APPEND faults "  ${header} includes <iostream>\n")
+  endif()
+  file(READ ${INCLUDE}/${header} text)
+  if(NOT text MATCHES "^// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n")
+    string(APPEND faults "  ${header} does not start with the licence's name\n")
+  endif()
+  if(NOT text MATCHES "\n#pragma once\n")
+    string(APPEND faults "  ${header} lacks #pragma once\n")
+  endif()
+endforeach()
+
+# Where a header can be reached from, and through which one: a search breadth first.
+foreach(header IN LISTS headers)
+  if(NOT header MATCHES "^wring/(compressor|algorithm|transport)(/|\\.hpp$)")
+    continue()
+  endif()
+  set(own ${CMAKE_MATCH_1})
+  set(others ${concepts} collective)
+  list(REMOVE_ITEM others ${own})
+  list(JOIN others "|" others)
+  set(reached ${header})
+  set(queue ${header})
+  while(queue)
+    list(POP_FRONT queue current)
+    foreach(next IN LISTS includes_of_${current})
+      if(next IN_LIST reached)
+        continue()
+      endif()
+      list(APPEND reached ${next})
+      list(APPEND queue ${next})
+      if(next MATCHES "^wring/(${others})(/|\\.hpp$)" OR next STREQUAL "wring/wring.hpp")
+        string(APPEND faults "  ${header} reaches ${next} (included by ${current})\n")
+      endif()
+    endforeach()
+  endwhile()
+endforeach()
+
+if(faults)
+  message(FATAL_ERROR "headers know more than their folder may:\n${faults}")
+endif()
+message("${count} headers know no more than they may")
