@@ -23,7 +23,9 @@ struct Definition {
   double value(std::uint16_t bits) const {
     const int exponent = (bits & 0x7fff) >> mantissa_bits, mantissa = bits & ((1 << mantissa_bits) - 1);
     const double sign = bits & 0x8000 ? -1 : 1;
-    if (exponent == exponent_limit()) return mantissa ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+    if (exponent == exponent_limit())
+      return mantissa ? std::numeric_limits<double>::quiet_NaN()
+                      : sign * std::numeric_limits<double>::infinity();
     if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
     return sign * std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits);
   }
@@ -35,7 +37,8 @@ struct Definition {
     const double step = std::ldexp(1, exponent - mantissa_bits);
     const double y = std::nearbyint(x / step) * step;
     const double limit = std::ldexp(1, exponent_limit() - bias);
-    return std::fabs(y) >= limit ? std::copysign(std::numeric_limits<double>::infinity(), y) : std::copysign(y, x);
+    return std::fabs(y) >= limit ? std::copysign(std::numeric_limits<double>::infinity(), y)
+                                 : std::copysign(y, x);
   }
 };
 constexpr Definition binary16{10, 15}, bfloat16{7, 127};
@@ -62,10 +65,13 @@ template <class T> long wrong_patterns(const Definition& format) {
 template <class T> long wrong_boundaries(const Definition& format, std::uint16_t infinity) {
   long wrong = 0;
   for (std::uint16_t bits = 0; bits < infinity; ++bits) {
-    const double above = bits + 1 == infinity ? std::ldexp(1, format.exponent_limit() - format.bias) : format.value(static_cast<std::uint16_t>(bits + 1));
+    const double above = bits + 1 == infinity ? std::ldexp(1, format.exponent_limit() - format.bias)
+                                              : format.value(static_cast<std::uint16_t>(bits + 1));
     const auto middle = static_cast<float>((format.value(bits) + above) / 2);
-    for (const float x : {std::nextafter(middle, 0.0f), middle, std::nextafter(middle, std::numeric_limits<float>::max())})
-      for (const float signed_x : {x, -x}) wrong += !same(static_cast<float>(T(signed_x)), format.nearest(signed_x));
+    for (const float x :
+         {std::nextafter(middle, 0.0f), middle, std::nextafter(middle, std::numeric_limits<float>::max())})
+      for (const float signed_x : {x, -x})
+        wrong += !same(static_cast<float>(T(signed_x)), format.nearest(signed_x));
   }
   return wrong;
 }
@@ -99,7 +105,8 @@ TEST_CASE("all floats become the nearest 16-bit value", "[narrow][nightly]") {
 }
 
 TEST_CASE("special values keep their meaning in 16 bits", "[narrow]") {
-  constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float infinity = std::numeric_limits<float>::infinity(),
+                  nan = std::numeric_limits<float>::quiet_NaN();
   STATIC_REQUIRE(half_t(infinity).bits == 0x7c00);
   STATIC_REQUIRE(half_t(-infinity).bits == 0xfc00);
   STATIC_REQUIRE(half_t(nan).bits == 0x7e00);
@@ -108,17 +115,19 @@ TEST_CASE("special values keep their meaning in 16 bits", "[narrow]") {
   STATIC_REQUIRE(half_t(65519.996f).bits == 0x7bff);
   STATIC_REQUIRE(half_t(65520.0f).bits == 0x7c00);
   STATIC_REQUIRE(half_t(0x1p-24f).bits == 1);
-  STATIC_REQUIRE(half_t(0x1p-25f).bits == 0);          // a tie, to even
+  STATIC_REQUIRE(half_t(0x1p-25f).bits == 0);  // a tie, to even
   STATIC_REQUIRE(half_t(0x1.000002p-25f).bits == 1);
   STATIC_REQUIRE(half_t(0x1p-149f).bits == 0);
-  STATIC_REQUIRE(half_t(0x1.ffcp-15f).bits == 0x400);  // the greatest subnormal and a half step: the least normal
+  STATIC_REQUIRE(half_t(0x1.ffcp-15f).bits ==
+                 0x400);  // the greatest subnormal and a half step: the least normal
   STATIC_REQUIRE(bhalf_t(infinity).bits == 0x7f80);
   STATIC_REQUIRE(bhalf_t(nan).bits == 0x7fc0);
   STATIC_REQUIRE(bhalf_t(std::numeric_limits<float>::max()).bits == 0x7f80);
   STATIC_REQUIRE(bhalf_t(0x1.fep127f).bits == 0x7f7f);
   STATIC_REQUIRE(bhalf_t(1.00390625f).bits == 0x3f80);  // 1 + 2^-8: a tie, to even
   STATIC_REQUIRE(static_cast<float>(half_t(infinity)) == infinity);
-  const auto signalling = std::bit_cast<float>(0x7f800001u);  // no pattern of its own in 16 bits: must not become an infinity
+  const auto signalling =
+      std::bit_cast<float>(0x7f800001u);  // no pattern of its own in 16 bits: must not become an infinity
   CHECK(half_t(signalling).bits == 0x7e00);
   CHECK((bhalf_t(signalling).bits & 0x7fff) == 0x7fc0);
 }
@@ -142,12 +151,14 @@ TEST_CASE("element types are told apart", "[narrow]") {
   STATIC_REQUIRE(sizeof(half_t) == 2);
   STATIC_REQUIRE(sizeof(bhalf_t) == 2);
   STATIC_REQUIRE(std::is_trivially_copyable_v<half_t>);
-  STATIC_REQUIRE((FloatElement<float> && FloatElement<double> && FloatElement<half_t> && FloatElement<bhalf_t>));
+  STATIC_REQUIRE(
+      (FloatElement<float> && FloatElement<double> && FloatElement<half_t> && FloatElement<bhalf_t>));
   STATIC_REQUIRE((!FloatElement<int> && !FloatElement<std::complex<float>> && !FloatElement<long double>));
   STATIC_REQUIRE((ElementType<float> && ElementType<std::int8_t> && ElementType<std::uint64_t>));
   STATIC_REQUIRE((ElementType<std::complex<double>> && ElementType<Kokkos::complex<float>>));
-  STATIC_REQUIRE((!ElementType<bool> && !ElementType<void*> && !ElementType<long double> && !ElementType<const char*>));
-  STATIC_REQUIRE(FloatElement<Kokkos::Experimental::half_t>);   // a float on CPU backends, 16 bits on devices
+  STATIC_REQUIRE(
+      (!ElementType<bool> && !ElementType<void*> && !ElementType<long double> && !ElementType<const char*>));
+  STATIC_REQUIRE(FloatElement<Kokkos::Experimental::half_t>);  // a float on CPU backends, 16 bits on devices
   STATIC_REQUIRE(FloatElement<Kokkos::Experimental::bhalf_t>);
 }
 

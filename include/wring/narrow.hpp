@@ -17,8 +17,12 @@
 namespace wring::inline v0 {
 namespace detail {
 
-KOKKOS_INLINE_FUNCTION constexpr std::uint32_t float_bits(float x) { return __builtin_bit_cast(std::uint32_t, x); }
-KOKKOS_INLINE_FUNCTION constexpr float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
+KOKKOS_INLINE_FUNCTION constexpr std::uint32_t float_bits(float x) {
+  return __builtin_bit_cast(std::uint32_t, x);
+}
+KOKKOS_INLINE_FUNCTION constexpr float float_of(std::uint32_t bits) {
+  return __builtin_bit_cast(float, bits);
+}
 
 /// Either of two patterns, by masks: compilers neither branch on it nor move what it chooses from behind a branch, so that the
 /// loops over these conversions vectorise.
@@ -31,7 +35,8 @@ KOKKOS_INLINE_FUNCTION constexpr std::uint32_t choose(bool first, std::uint32_t 
 /// arithmetic, and one float addition that rounds a result below 2^-14 to units of 2^-24 (the last place of numbers near 0.5).
 KOKKOS_INLINE_FUNCTION constexpr std::uint16_t binary16_from_float(float x) {
   const std::uint32_t u = float_bits(x), sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
-  const bool tiny = magnitude < 0x38800000u, beyond = magnitude >= 0x477ff000u;  // below 2^-14; rounds to 65536 or more
+  const bool tiny = magnitude < 0x38800000u,
+             beyond = magnitude >= 0x477ff000u;  // below 2^-14; rounds to 65536 or more
   const std::uint32_t subnormal = float_bits(float_of(choose(tiny, magnitude, 0)) + 0.5f) - 0x3f000000u;
   const std::uint32_t normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
   const std::uint32_t special = choose(magnitude > 0x7f800000u, 0x7e00u, 0x7c00u);
@@ -40,10 +45,12 @@ KOKKOS_INLINE_FUNCTION constexpr std::uint16_t binary16_from_float(float x) {
 
 KOKKOS_INLINE_FUNCTION constexpr float float_from_binary16(std::uint16_t h) {
   const std::uint32_t sign = (std::uint32_t{h} & 0x8000u) << 16;
-  const std::uint32_t exponent = h & 0x7c00u, mantissa = h & 0x3ffu, shifted = (std::uint32_t{h} & 0x7fffu) << 13;
+  const std::uint32_t exponent = h & 0x7c00u, mantissa = h & 0x3ffu,
+                      shifted = (std::uint32_t{h} & 0x7fffu) << 13;
   const std::uint32_t special = shifted | 0x7f800000u | choose(mantissa != 0, 0x400000u, 0u);
   const std::uint32_t normal = shifted + 0x38000000u;
-  const std::uint32_t subnormal = float_bits(float_of(0x3f000000u | mantissa) - 0.5f);  // exact: mantissa * 2^-24
+  const std::uint32_t subnormal =
+      float_bits(float_of(0x3f000000u | mantissa) - 0.5f);  // exact: mantissa * 2^-24
   return float_of(sign | choose(exponent == 0x7c00u, special, choose(exponent == 0, subnormal, normal)));
 }
 
@@ -53,7 +60,9 @@ KOKKOS_INLINE_FUNCTION constexpr std::uint16_t bfloat16_from_float(float x) {
   return static_cast<std::uint16_t>(choose((u & 0x7fffffffu) > 0x7f800000u, (u >> 16) | 0x40u, rounded));
 }
 
-KOKKOS_INLINE_FUNCTION constexpr float float_from_bfloat16(std::uint16_t b) { return float_of(std::uint32_t{b} << 16); }
+KOKKOS_INLINE_FUNCTION constexpr float float_from_bfloat16(std::uint16_t b) {
+  return float_of(std::uint32_t{b} << 16);
+}
 
 }  // namespace detail
 
@@ -62,7 +71,9 @@ struct half_t {
   std::uint16_t bits = 0;
   half_t() = default;
   KOKKOS_INLINE_FUNCTION constexpr explicit half_t(float x) : bits(detail::binary16_from_float(x)) {}
-  KOKKOS_INLINE_FUNCTION constexpr explicit operator float() const { return detail::float_from_binary16(bits); }
+  KOKKOS_INLINE_FUNCTION constexpr explicit operator float() const {
+    return detail::float_from_binary16(bits);
+  }
 };
 
 /// bfloat16 as an element type, 2 bytes on every backend.
@@ -70,7 +81,9 @@ struct bhalf_t {
   std::uint16_t bits = 0;
   bhalf_t() = default;
   KOKKOS_INLINE_FUNCTION constexpr explicit bhalf_t(float x) : bits(detail::bfloat16_from_float(x)) {}
-  KOKKOS_INLINE_FUNCTION constexpr explicit operator float() const { return detail::float_from_bfloat16(bits); }
+  KOKKOS_INLINE_FUNCTION constexpr explicit operator float() const {
+    return detail::float_from_bfloat16(bits);
+  }
 };
 
 /// What the library knows of a floating-point element type. `Wide` is the type in which it is computed with.
@@ -84,7 +97,8 @@ template <> struct FloatTraits<float> {
 template <> struct FloatTraits<double> {
   using Wide = double;
   static constexpr const char* name = "double";
-  static constexpr double unit_roundoff = 0x1p-53, greatest = 0x1.fffffffffffffp1023, least_subnormal = 0x1p-1074;
+  static constexpr double unit_roundoff = 0x1p-53, greatest = 0x1.fffffffffffffp1023,
+                          least_subnormal = 0x1p-1074;
 };
 template <> struct FloatTraits<half_t> {
   using Wide = float;
@@ -124,9 +138,12 @@ template <class T> KOKKOS_INLINE_FUNCTION typename FloatTraits<T>::Wide widen(T 
 
 /// The element nearest to y. From double to a 16-bit type it rounds twice, through float: within u(1 + 2^-12).
 template <class T> KOKKOS_INLINE_FUNCTION T narrow(double y) {
-  if constexpr (std::is_same_v<T, double>) return y;
-  else if constexpr (std::is_same_v<T, float>) return static_cast<float>(y);
-  else return T(static_cast<float>(y));
+  if constexpr (std::is_same_v<T, double>)
+    return y;
+  else if constexpr (std::is_same_v<T, float>)
+    return static_cast<float>(y);
+  else
+    return T(static_cast<float>(y));
 }
 
 }  // namespace detail

@@ -43,7 +43,8 @@ template <class T> wring::Request start(const Spec& spec, InProcessTransport& li
   Kokkos::deep_copy(rank.data, T(3));
   auto tensors = wring::group(wring::item(rank.data, spec.bound));
   if (spec.root >= 0) {
-    wring::Broadcast<None<T>, InProcessTransport, AnyAlgorithm> broadcast(None<T>{}, link, spec.algorithm, spec.options);
+    wring::Broadcast<None<T>, InProcessTransport, AnyAlgorithm> broadcast(None<T>{}, link, spec.algorithm,
+                                                                          spec.options);
     return broadcast.start(Exec{}, tensors, spec.root);
   }
   return Sum<None<T>>(None<T>{}, link, spec.algorithm, spec.options).start(Exec{}, tensors);
@@ -66,7 +67,8 @@ void disagree(const char* field, const Spec& others, const Spec& different) {
         REQUIRE(outcomes[r].text.find(field) != std::string::npos);
         REQUIRE(outcomes[r].text.find("rank " + std::to_string(odd)) != std::string::npos);
       }
-      const auto again = on_all_ranks(world, [&](int r) { return start(others, world.link(r), data[static_cast<std::size_t>(r)]); });
+      const auto again = on_all_ranks(
+          world, [&](int r) { return start(others, world.link(r), data[static_cast<std::size_t>(r)]); });
       REQUIRE(all_ok(again));
     }
 }
@@ -116,7 +118,8 @@ TEST_CASE("agreement: the user's step need not be equal", "[collective][agreemen
   InProcess world(2);
   std::vector<Rank<double>> data(2);
   REQUIRE(all_ok(on_all_ranks(world, [&](int r) {
-    return start(Spec{.options = {.step = static_cast<std::uint64_t>(r)}}, world.link(r), data[static_cast<std::size_t>(r)]);
+    return start(Spec{.options = {.step = static_cast<std::uint64_t>(r)}}, world.link(r),
+                 data[static_cast<std::size_t>(r)]);
   })));
 }
 
@@ -125,8 +128,9 @@ TEST_CASE("agreement: element type", "[collective][agreement]") {
     InProcess world(2);
     Rank<decltype(one)> a;
     Rank<decltype(other)> b;
-    const auto outcomes =
-        on_all_ranks(world, [&](int r) { return r == 0 ? start(Spec{}, world.link(0), a) : start(Spec{}, world.link(1), b); });
+    const auto outcomes = on_all_ranks(world, [&](int r) {
+      return r == 0 ? start(Spec{}, world.link(0), a) : start(Spec{}, world.link(1), b);
+    });
     INFO(describe(outcomes));
     REQUIRE(all_failed(outcomes, Cause::mismatch));
     REQUIRE(outcomes[0].text.find("element type") != std::string::npos);
@@ -208,13 +212,15 @@ TEST_CASE("agreement: of several faults, the lowest rank's is told", "[collectiv
   InProcess world(4);
   std::vector<Rank<double>> data(4);
   const auto outcomes = on_all_ranks(world, [&](int r) {
-    return start(Spec{.options = {.depth = r == 0 || r == 2 ? 4 : -r}}, world.link(r), data[static_cast<std::size_t>(r)]);
+    return start(Spec{.options = {.depth = r == 0 || r == 2 ? 4 : -r}}, world.link(r),
+                 data[static_cast<std::size_t>(r)]);
   });
   INFO(describe(outcomes));
   REQUIRE(all_failed(outcomes, Cause::argument, 1));
 }
 
-TEST_CASE("agreement: a bound that no compressor could promise is refused on every rank", "[collective][agreement]") {
+TEST_CASE("agreement: a bound that no compressor could promise is refused on every rank",
+          "[collective][agreement]") {
   InProcess world(2);
   std::vector<Kokkos::View<float*, Kokkos::HostSpace>> data;
   for (int r = 0; r < 2; ++r) data.emplace_back("data", 3), Kokkos::deep_copy(data.back(), 3);

@@ -26,16 +26,19 @@ template <class T> std::vector<T> generate(std::size_t n, auto f) {
 }
 
 /// Broadcast and SUM on every algorithm; broadcast within `bound`, SUM too, or refused everywhere where `may_refuse`.
-template <class T> void holds(const PerRank<T>& inputs, wring::Bound asked, double bound_broadcast, double bound_sum, bool may_refuse = false) {
+template <class T> void holds(const PerRank<T>& inputs, wring::Bound asked, double bound_broadcast,
+                              double bound_sum, bool may_refuse = false) {
   const int ranks = static_cast<int>(inputs.size());
   for (const AnyAlgorithm& algorithm : all_algorithms(ranks))
     for (const Collective collective : {Collective::broadcast, Collective::allreduce}) {
       Call<Grid<T>> call{.collective = collective, .bound = asked};
       const auto got = collect(algorithm, call, inputs);
-      INFO(describe(call, ranks, algorithm, inputs[0].size()) << ", bound " << asked.value << describe(got.outcomes));
+      INFO(describe(call, ranks, algorithm, inputs[0].size())
+           << ", bound " << asked.value << describe(got.outcomes));
       REQUIRE(got.intact);
       if (may_refuse && all_failed(got.outcomes, Cause::unattainable)) continue;
-      REQUIRE(judge(call, inputs, got, collective == Collective::broadcast ? bound_broadcast : bound_sum) == "");
+      REQUIRE(judge(call, inputs, got, collective == Collective::broadcast ? bound_broadcast : bound_sum) ==
+              "");
     }
 }
 
@@ -57,7 +60,8 @@ template <class T> void refused(const PerRank<T>& inputs, wring::Bound bound, Ca
       REQUIRE(all_failed(got.outcomes, cause));
       REQUIRE(got.intact);
       const auto fresh = Fenced<T>(got.results[0].size()).copy(0, got.results[0].size());
-      if (collective != Collective::reduce_scatter) REQUIRE(same_bits(got.results[0], fresh));  // as it was before
+      if (collective != Collective::reduce_scatter)
+        REQUIRE(same_bits(got.results[0], fresh));  // as it was before
     }
 }
 
@@ -66,13 +70,15 @@ template <class T> void refused(const PerRank<T>& inputs, wring::Bound bound, Ca
 TEST_CASE("bound: linear data, where every difference is the same", "[collective][bound]") {
   for (const std::size_t ranks : {1, 2, 3}) {
     holds(PerRank<float>(ranks, generate<float>(1000, [](double i) { return i; })), absolute(1e-5), true);
-    holds(PerRank<float>(ranks, generate<float>(1000, [](double i) { return 0.1 * i; })), absolute(1e-5), true);
+    holds(PerRank<float>(ranks, generate<float>(1000, [](double i) { return 0.1 * i; })), absolute(1e-5),
+          true);
     holds(PerRank<double>(ranks, generate<double>(1000, [](double i) { return i; })), absolute(1e-5));
     holds(PerRank<double>(ranks, generate<double>(1000, [](double i) { return 0.1 * i; })), absolute(1e-5));
   }
 }
 
-TEST_CASE("bound: a ramp whose codes outgrow the raw form stays in its memory and near the raw size", "[collective][bound]") {
+TEST_CASE("bound: a ramp whose codes outgrow the raw form stays in its memory and near the raw size",
+          "[collective][bound]") {
   const PerRank<float> inputs(2, generate<float>(100000, [](double i) { return i + 1; }));
   for (const AnyAlgorithm& algorithm : all_algorithms(2)) {
     Call<Grid<float>> call{.collective = Collective::broadcast, .bound = absolute(1e-2)};
@@ -97,15 +103,22 @@ TEST_CASE("bound: the same data in one dimension and in three", "[collective][bo
     std::deque<wring::Broadcast<Grid<float>, wring::InProcessTransport>> spreads;
     for (int r = 0; r < 2; ++r) spreads.emplace_back(Grid<float>{}, world.link(r));
     for (std::size_t i = 0; i < 1000; ++i) {
-      if constexpr (View::rank() == 1) views[0](i) = x[i];
-      else views[0](i / 100, i / 10 % 10, i % 10) = x[i];
+      if constexpr (View::rank() == 1)
+        views[0](i) = x[i];
+      else
+        views[0](i / 100, i / 10 % 10, i % 10) = x[i];
     }
-    REQUIRE(all_ok(on_all_ranks(world, [&](int r) { return spreads[static_cast<std::size_t>(r)].start(Exec{}, views[static_cast<std::size_t>(r)], 0, absolute(0.1)); })));
+    REQUIRE(all_ok(on_all_ranks(world, [&](int r) {
+      return spreads[static_cast<std::size_t>(r)].start(Exec{}, views[static_cast<std::size_t>(r)], 0,
+                                                        absolute(0.1));
+    })));
     for (const View& view : views)
       for (std::size_t i = 0; i < 1000; ++i) {
         float y = 0;
-        if constexpr (View::rank() == 1) y = view(i);
-        else y = view(i / 100, i / 10 % 10, i % 10);
+        if constexpr (View::rank() == 1)
+          y = view(i);
+        else
+          y = view(i / 100, i / 10 % 10, i % 10);
         REQUIRE(reduced_within(wring::sum, std::vector<float>{x[i]}, y, 0.1));
       }
   };
@@ -126,10 +139,12 @@ TEST_CASE("bound: absolute does not scale with the data, relative ones do", "[co
   REQUIRE(collect(wring::Ring{}, call, PerRank<double>(2, x)).outcomes[1].report.bound.value() <= 10);
   REQUIRE(collect(wring::Ring{}, call, PerRank<double>(2, x)).outcomes[1].report.bound.value() > 9.999999);
   call.bound = relative_to_rms(1e-2);  // times the number of ranks, for a sum
-  const double sum_bound = collect(wring::Ring{}, call, PerRank<double>(2, x)).outcomes[0].report.bound.value();
+  const double sum_bound =
+      collect(wring::Ring{}, call, PerRank<double>(2, x)).outcomes[0].report.bound.value();
   REQUIRE((sum_bound <= 2e-2 * r && sum_bound > 1.999999e-2 * 1000 / std::sqrt(3.0)));
   call.options.operation = wring::mean;
-  const double mean_bound = collect(wring::Ring{}, call, PerRank<double>(2, x)).outcomes[0].report.bound.value();
+  const double mean_bound =
+      collect(wring::Ring{}, call, PerRank<double>(2, x)).outcomes[0].report.bound.value();
   REQUIRE((mean_bound <= 1e-2 * r && mean_bound > 0.999999e-2 * 1000 / std::sqrt(3.0)));
 }
 
@@ -150,7 +165,8 @@ TEST_CASE("bound: range and root mean square are those of all ranks, not of one"
 
 TEST_CASE("bound: the agreed bound does not depend on the order of the ranks", "[collective][bound]") {
   PerRank<double> inputs;
-  for (std::uint64_t r = 0; r < 7; ++r) inputs.push_back(real_numbers<double>(999, r, std::ldexp(1.0, static_cast<int>(r * 9))));
+  for (std::uint64_t r = 0; r < 7; ++r)
+    inputs.push_back(real_numbers<double>(999, r, std::ldexp(1.0, static_cast<int>(r * 9))));
   std::optional<double> first;
   for (std::size_t turn = 0; turn < 7; ++turn) {
     Call<Grid<double>> call{.bound = relative_to_rms(1e-5)};
@@ -164,17 +180,21 @@ TEST_CASE("bound: the agreed bound does not depend on the order of the ranks", "
 }
 
 TEST_CASE("bound: a part without elements does not spoil the range", "[collective][bound]") {
-  Call<Grid<float>> call{.collective = Collective::allgather, .bound = relative_to_range(1e-3), .counts = {100, 0}};
+  Call<Grid<float>> call{
+      .collective = Collective::allgather, .bound = relative_to_range(1e-3), .counts = {100, 0}};
   const PerRank<float> inputs{real_numbers<float>(100, 1), {}};
-  for (const AnyAlgorithm& algorithm : all_algorithms(2)) REQUIRE(judge(call, inputs, collect(algorithm, call, inputs), 8e-3) == "");
+  for (const AnyAlgorithm& algorithm : all_algorithms(2))
+    REQUIRE(judge(call, inputs, collect(algorithm, call, inputs), 8e-3) == "");
 }
 
-TEST_CASE("bound: zero is exact or refused; negative, NaN and infinite bounds are refused everywhere", "[collective][bound]") {
+TEST_CASE("bound: zero is exact or refused; negative, NaN and infinite bounds are refused everywhere",
+          "[collective][bound]") {
   const PerRank<float> inputs(2, real_numbers<float>(33, 3));
   const PerRank<double> wide(2, real_numbers<double>(33, 3));
   holds(inputs, absolute(0), 0, 0, true);
   holds(wide, absolute(0), 0, 0, true);
-  for (const double bad : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const double bad :
+       {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     refused(inputs, absolute(bad), Cause::argument);
     refused(wide, absolute(bad), Cause::argument);
     refused(wide, relative_to_rms(bad), Cause::argument);
@@ -189,22 +209,26 @@ TEST_CASE("bound: very small relative bounds hold or are refused, they never cra
 
 TEST_CASE("bound: it is the very double that was given", "[collective][bound]") {
   Call<Grid<double>> call{.collective = Collective::broadcast, .bound = absolute(1e-3)};
-  const PerRank<double> inputs(2, generate<double>(100, [](double k) { return k * 2e-3 + 1e-3; }));  // midpoints
+  const PerRank<double> inputs(2,
+                               generate<double>(100, [](double k) { return k * 2e-3 + 1e-3; }));  // midpoints
   const auto got = collect(wring::Ring{}, call, inputs);
   REQUIRE(judge(call, inputs, got, 1e-3) == "");
   for (const Outcome& o : got.outcomes) REQUIRE(o.report.bound == 1e-3);
 }
 
 TEST_CASE("bound: small positive values keep their sign where they exceed the bound", "[collective][bound]") {
-  const PerRank<float> inputs(2, generate<float>(100, [](double i) { return 1e-13 * std::pow(10.0, i * 0.04); }));
+  const PerRank<float> inputs(
+      2, generate<float>(100, [](double i) { return 1e-13 * std::pow(10.0, i * 0.04); }));
   holds(inputs, absolute(1e-12));
 }
 
 TEST_CASE("bound: tiny inputs of every length", "[collective][bound]") {
-  for (const std::size_t n : {1, 2, 3, 16 * 17, 17 * 17}) holds(PerRank<double>(2, real_numbers<double>(n, n)), absolute(1e-5));
+  for (const std::size_t n : {1, 2, 3, 16 * 17, 17 * 17})
+    holds(PerRank<double>(2, real_numbers<double>(n, n)), absolute(1e-5));
 }
 
-TEST_CASE("bound: what the element type cannot hold is refused before anything is written", "[collective][bound]") {
+TEST_CASE("bound: what the element type cannot hold is refused before anything is written",
+          "[collective][bound]") {
   refused(PerRank<float>(3, std::vector<float>(50, 1e30f)), absolute(1), Cause::unattainable);
   wring::Operation operation = wring::sum;
   for (int i = 0; i < 2; ++i, operation = wring::mean) {
@@ -223,15 +247,17 @@ TEST_CASE("bound: complex numbers have none", "[collective][bound]") {
   REQUIRE(all_failed(got.outcomes, Cause::argument));
 }
 
-TEST_CASE("bound: midpoints and shifts that tie drive the error beyond 0.99 of the bound, never further", "[collective][bound]") {
+TEST_CASE("bound: midpoints and shifts that tie drive the error beyond 0.99 of the bound, never further",
+          "[collective][bound]") {
   for (const int ranks : {1, 2, 3, 4, 5, 8, 9})
     for (const wring::Operation operation : {wring::sum, wring::mean}) {
       int shift = 0;  // of the result, on more than four ranks: see CombiningCompressor
       while (ranks > 4 && (2 << shift) <= ranks) ++shift;
       const std::int64_t unit = std::int64_t{1} << shift;
       const double halves = (ranks + (shift > 0 ? static_cast<double>(unit) : 0.0)) / 2;
-      const double bound = halves / (operation == wring::mean ? ranks : 1) * (1 + 0x1p-30);  // so that the step is 1
-      const double residue = 0.5 - 0x1p-30;                                                 // a little short of a midpoint
+      const double bound =
+          halves / (operation == wring::mean ? ranks : 1) * (1 + 0x1p-30);  // so that the step is 1
+      const double residue = 0.5 - 0x1p-30;                                 // a little short of a midpoint
       PerRank<double> inputs(static_cast<std::size_t>(ranks));
       for (std::uint64_t i = 0; i < 4096; ++i) {
         // The sum of the quanta lies halfway between multiples of 2^shift. Such a tie goes to the even multiple: down, if the lower
@@ -251,7 +277,8 @@ TEST_CASE("bound: midpoints and shifts that tie drive the error beyond 0.99 of t
       REQUIRE(judge(call, inputs, got, bound) == "");
       std::size_t beyond = 0;
       for (std::size_t i = 0; i < inputs[0].size(); ++i)
-        beyond += !reduced_within(operation, terms_of(Collective::allreduce, 0, inputs, i), got.results[0][i], 0.99 * bound);
+        beyond += !reduced_within(operation, terms_of(Collective::allreduce, 0, inputs, i), got.results[0][i],
+                                  0.99 * bound);
       REQUIRE(beyond == inputs[0].size());
     }
 }

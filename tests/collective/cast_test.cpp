@@ -13,12 +13,17 @@ namespace {
 
 /// Values up to 4 per rank: no partial sum exceeds 4 p, and at most 2 p encodings round a value, each by u * 4 p.
 template <class To> void narrow_on_the_wire(unsigned every) {
-  const auto check = [](Call<Cast<To>>& call, int ranks, const AnyAlgorithm& algorithm, std::size_t n, bool uneven) {
-    const auto inputs =
-        make_inputs<float>(call, ranks, n, uneven, [](std::size_t k, std::uint64_t seed) { return real_numbers<float>(k, seed); });
+  const auto check = [](Call<Cast<To>>& call, int ranks, const AnyAlgorithm& algorithm, std::size_t n,
+                        bool uneven) {
+    const auto inputs = make_inputs<float>(call, ranks, n, uneven, [](std::size_t k, std::uint64_t seed) {
+      return real_numbers<float>(k, seed);
+    });
     const bool adds = wring::reduces(call.collective) && wring::adds(call.options.operation);
-    const double u = wring::FloatTraits<To>::unit_roundoff, encodings = adds ? 2 * ranks : wring::reduces(call.collective) ? 2 : 1;
-    const double bound = encodings * u * 1.1 * 4 * (adds && call.options.operation == wring::sum ? ranks : 1) + 0x1p-24;
+    const double u = wring::FloatTraits<To>::unit_roundoff, encodings = adds ? 2 * ranks
+                                                                        : wring::reduces(call.collective) ? 2
+                                                                                                          : 1;
+    const double bound =
+        encodings * u * 1.1 * 4 * (adds && call.options.operation == wring::sum ? ranks : 1) + 0x1p-24;
     const auto got = collect(algorithm, call, inputs);
     INFO(describe(call, ranks, algorithm, n));
     REQUIRE(judge(call, inputs, got, bound) == "");
@@ -33,7 +38,8 @@ TEST_CASE("cast: bf16 on the wire", "[collective]") { narrow_on_the_wire<wring::
 TEST_CASE("cast: fp16 on the wire", "[collective]") { narrow_on_the_wire<wring::half_t>(2); }
 
 TEST_CASE("cast: whole numbers that the narrow format holds are exact", "[collective]") {
-  const auto check = [](Call<Cast<wring::half_t>>& call, int ranks, const AnyAlgorithm& algorithm, std::size_t n, bool uneven) {
+  const auto check = [](Call<Cast<wring::half_t>>& call, int ranks, const AnyAlgorithm& algorithm,
+                        std::size_t n, bool uneven) {
     if (call.options.operation == wring::mean) call.options.operation = wring::sum;
     const auto inputs = make_inputs<float>(call, ranks, n, uneven, whole_numbers<float>);
     INFO(describe(call, ranks, algorithm, n));
@@ -42,7 +48,8 @@ TEST_CASE("cast: whole numbers that the narrow format holds are exact", "[collec
   for_each_case(Cast<wring::half_t>{}, 9, [](int) { return Lengths{513, 5000}; }, 4, true, check);
 }
 
-TEST_CASE("narrow formats: a mean divides after the sum, so that small gradients do not underflow", "[collective]") {
+TEST_CASE("narrow formats: a mean divides after the sum, so that small gradients do not underflow",
+          "[collective]") {
   Call<Cast<wring::half_t>> call;
   call.options.operation = wring::mean;
   const PerRank<float> inputs(4, std::vector<float>(10, 6e-8f));
@@ -52,7 +59,8 @@ TEST_CASE("narrow formats: a mean divides after the sum, so that small gradients
       INFO(describe(call, 4, algorithm, 10));
       const auto got = collect(algorithm, call, inputs);
       REQUIRE(all_ok(got.outcomes));
-      REQUIRE(std::abs(got.results[0][0] - 6e-8f) <= 0x1p-25f);  // one rounding to a multiple of 2^-24 at most
+      REQUIRE(std::abs(got.results[0][0] - 6e-8f) <=
+              0x1p-25f);  // one rounding to a multiple of 2^-24 at most
     }
 }
 

@@ -62,7 +62,8 @@ std::vector<std::vector<double>> inputs_of(int ranks, std::size_t n) {
 }
 
 /// Every rank checks its own result against the exact one, of which it knows all inputs.
-bool within(const View& got, std::size_t first, const std::vector<std::vector<double>>& inputs, wring::Operation operation, double bound) {
+bool within(const View& got, std::size_t first, const std::vector<std::vector<double>>& inputs,
+            wring::Operation operation, double bound) {
   for (std::size_t i = 0; i < got.extent(0); ++i) {
     std::vector<double> terms;
     for (const auto& input : inputs) terms.push_back(input[first + i]);
@@ -89,10 +90,12 @@ template <class Codec> void all_collectives(MPI_Comm communicator, const Codec& 
     for (const std::size_t n : {0, 1, 7, 600, 20000}) {
       const wring::Operation operation = n % 2 ? wring::mean : wring::sum;
       INFO(algorithm.name() << ", " << n << " elements");
-      const wring::Options options{.operation = operation, .segment_bytes = 16384, .ride_along_bytes = n == 7 ? 0u : 2048u};
+      const wring::Options options{
+          .operation = operation, .segment_bytes = 16384, .ride_along_bytes = n == 7 ? 0u : 2048u};
       const auto inputs = inputs_of(p, n);
       std::vector<std::size_t> counts(static_cast<std::size_t>(p), 0);
-      for (std::size_t r = 0, left = n; r < counts.size(); ++r) counts[r] = r + 1 == counts.size() ? left : left / 2, left -= counts[r];
+      for (std::size_t r = 0, left = n; r < counts.size(); ++r)
+        counts[r] = r + 1 == counts.size() ? left : left / 2, left -= counts[r];
       std::size_t first = 0;
       for (std::size_t r = 0; r < rank; ++r) first += counts[r];
 
@@ -102,7 +105,8 @@ template <class Codec> void all_collectives(MPI_Comm communicator, const Codec& 
       REQUIRE(same_on_all_ranks(sum, communicator));
 
       const View part("part", counts[rank]), whole("whole", n), spread = view_of(inputs[rank]);
-      wring::ReduceScatter(codec, link, algorithm, options)(exec, view_of(inputs[rank]), part, counts, wring::absolute(bound));
+      wring::ReduceScatter(codec, link, algorithm, options)(exec, view_of(inputs[rank]), part, counts,
+                                                            wring::absolute(bound));
       REQUIRE(within(part, first, inputs, operation, bound));
 
       const View mine("mine", counts[rank]);
@@ -128,7 +132,9 @@ template <class E, class Action> std::string message_of(Action action) {
   return "nothing was thrown";
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -155,7 +161,8 @@ TEST_CASE("MPI: gathered parts lie in the order of the communicator's ranks", "[
   const View mine("mine", 5), all("all", 5 * static_cast<std::size_t>(link.size()));
   for (std::size_t i = 0; i < 5; ++i) mine(i) = 100 * link.rank() + static_cast<double>(i);
   wring::Allgather(None<double>{}, link)(Exec{}, mine, all);
-  for (std::size_t i = 0; i < all.extent(0); ++i) REQUIRE(all(i) == static_cast<double>(100 * (i / 5) + i % 5));
+  for (std::size_t i = 0; i < all.extent(0); ++i)
+    REQUIRE(all(i) == static_cast<double>(100 * (i / 5) + i % 5));
 }
 
 TEST_CASE("MPI: several operations in flight, waited for in reverse order; two links", "[collective][mpi]") {
@@ -214,11 +221,12 @@ TEST_CASE("MPI: ranks that disagree all get the same error, and go on", "[collec
   const View y("y", 20);
   REQUIRE(contains(message_of<wring::MismatchError>([&] { other(Exec{}, y); }), "operation"));
   const View small("small", 8), large("large", odd ? 9 : 8);
-  REQUIRE(contains(message_of<wring::InvalidArgument>([&] { sum(Exec{}, small, large); }), "rank " + std::to_string(link.size() - 1)));
+  REQUIRE(contains(message_of<wring::InvalidArgument>([&] { sum(Exec{}, small, large); }),
+                   "rank " + std::to_string(link.size() - 1)));
   REQUIRE(message_of<wring::BoundUnattainable>([&] {
-    Kokkos::deep_copy(y, 1e300);
-    wring::Allreduce(Grid<double>{}, link)(Exec{}, y, wring::absolute(1));
-  }) != "nothing was thrown");
+            Kokkos::deep_copy(y, 1e300);
+            wring::Allreduce(Grid<double>{}, link)(Exec{}, y, wring::absolute(1));
+          }) != "nothing was thrown");
   Kokkos::deep_copy(y, 1);
   sum(Exec{}, y);
   REQUIRE(y(19) == link.size());

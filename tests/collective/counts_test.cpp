@@ -33,7 +33,8 @@ bool all_are(const View& view, double x) {
 /// One operation object per rank.
 template <class Operation> std::deque<Operation> objects(InProcess& world, wring::Options options = {}) {
   std::deque<Operation> all;
-  for (int r = 0; r < world.size(); ++r) all.emplace_back(None<double>{}, world.link(r), wring::Ring{}, options);
+  for (int r = 0; r < world.size(); ++r)
+    all.emplace_back(None<double>{}, world.link(r), wring::Ring{}, options);
   return all;
 }
 
@@ -45,12 +46,13 @@ TEST_CASE("counts: any counts, zeros included, every algorithm, in place and not
   for (const int ranks : {1, 2, 3, 4, 5, 8}) {
     const auto p = static_cast<std::size_t>(ranks);
     std::vector<Lengths> shapes{Lengths(p, 0), Lengths(p, 3), Lengths(p, 0), Lengths(p, 0), Lengths(p, 0)};
-    shapes[2][p - 1] = 1500;                                               // all to the last
+    shapes[2][p - 1] = 1500;                                                 // all to the last
     for (std::size_t r = 0; r < p; ++r) shapes[3][r] = r % 2 ? 0 : 700 + r;  // every second has none
     for (std::size_t r = 0; r < p; ++r) shapes[4][r] = (r * 611) % 1030;
     for (const Lengths& counts : shapes)
       for (const AnyAlgorithm& algorithm : all_algorithms(ranks))
-        for (const wring::Collective collective : {wring::Collective::reduce_scatter, wring::Collective::allgather})
+        for (const wring::Collective collective :
+             {wring::Collective::reduce_scatter, wring::Collective::allgather})
           for (unsigned variant = 0; variant < 2; ++variant) {
             Call<None<double>> call{.collective = collective, .in_place = variant == 1, .counts = counts};
             call.options.ride_along_bytes = variant == 0 ? 4096 : 0, call.options.segment_bytes = 4096;
@@ -58,7 +60,8 @@ TEST_CASE("counts: any counts, zeros included, every algorithm, in place and not
             for (const std::size_t c : counts) n += c;
             PerRank<double> inputs;
             for (std::size_t r = 0; r < p; ++r)
-              inputs.push_back(whole_numbers<double>(collective == wring::Collective::allgather ? counts[r] : n, r));
+              inputs.push_back(
+                  whole_numbers<double>(collective == wring::Collective::allgather ? counts[r] : n, r));
             INFO(describe(call, ranks, algorithm, n));
             REQUIRE(judge(call, inputs, collect(algorithm, call, inputs), 0) == "");
           }
@@ -93,8 +96,11 @@ TEST_CASE("counts: wrong ones are refused on every rank, naming the rank", "[col
     std::size_t out;
   };
   const Lengths good{2, 5, 3};
-  const Wrong cases[] = {{"sum too large", {2, 5, 4}, 5}, {"too few", {2, 8}, 5}, {"too many", {2, 5, 3, 0}, 5},
-                         {"own part too short", {2, 5, 3}, 4}, {"own part too long", {2, 5, 3}, 6},
+  const Wrong cases[] = {{"sum too large", {2, 5, 4}, 5},
+                         {"too few", {2, 8}, 5},
+                         {"too many", {2, 5, 3, 0}, 5},
+                         {"own part too short", {2, 5, 3}, 4},
+                         {"own part too long", {2, 5, 3}, 6},
                          {"wraps around", {std::size_t{1} << 63, std::size_t{1} << 63, 10}, 5}};
   for (const Wrong& wrong : cases) {
     INFO(wrong.what);
@@ -132,7 +138,8 @@ TEST_CASE("counts: wrong ones are refused on every rank, naming the rank", "[col
   }
 }
 
-TEST_CASE("views: a destination that is too small is noticed on every rank, nothing is written", "[collective]") {
+TEST_CASE("views: a destination that is too small is noticed on every rank, nothing is written",
+          "[collective]") {
   for (const int culprit : {0, 1}) {
     InProcess world(2);
     auto reduces = objects<Reduce>(world);
@@ -175,13 +182,15 @@ TEST_CASE("views: input and output that overlap in part are refused on every ran
   SECTION("reduce-scatter into the part of another rank") {
     refused([&](int r) {
       return r == 0 ? at(scatters, r).start(Exec{}, View(sub(memory[0], 0, 10)), part, counts)
-                    : at(scatters, r).start(Exec{}, View(sub(memory[1], 0, 10)), View(sub(memory[1], 0, 5)), counts);
+                    : at(scatters, r)
+                          .start(Exec{}, View(sub(memory[1], 0, 10)), View(sub(memory[1], 0, 5)), counts);
     });
   }
   SECTION("allgather from the part of another rank") {
     refused([&](int r) {
       return r == 0 ? at(gathers, r).start(Exec{}, part, apart, counts)
-                    : at(gathers, r).start(Exec{}, View(sub(memory[1], 0, 5)), View(sub(memory[1], 0, 10)), counts);
+                    : at(gathers, r)
+                          .start(Exec{}, View(sub(memory[1], 0, 5)), View(sub(memory[1], 0, 10)), counts);
     });
   }
   SECTION("identical views are in place") {
@@ -197,7 +206,8 @@ TEST_CASE("views: input and output that overlap in part are refused on every ran
 TEST_CASE("gathered parts land in the slot of their rank, whatever the algorithm", "[collective]") {
   for (const int ranks : {2, 4, 7})
     for (const AnyAlgorithm& algorithm : all_algorithms(ranks)) {
-      Call<None<double>> call{.collective = wring::Collective::allgather, .counts = Lengths(static_cast<std::size_t>(ranks), 10)};
+      Call<None<double>> call{.collective = wring::Collective::allgather,
+                              .counts = Lengths(static_cast<std::size_t>(ranks), 10)};
       PerRank<double> inputs(static_cast<std::size_t>(ranks), std::vector<double>(10));
       for (std::size_t r = 0; r < inputs.size(); ++r)
         for (std::size_t i = 0; i < 10; ++i) inputs[r][i] = static_cast<double>(100 * r + i);

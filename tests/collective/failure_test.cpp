@@ -28,12 +28,14 @@ struct Fragile {
 
   std::size_t max_compressed_bytes(std::size_t n) const { return 8 * n + 8; }
   wring::Identity identity() const { return {"fragile", 1, {}}; }
-  template <class E> std::size_t compress(const E&, std::span<const double> x, std::span<std::byte> bytes, const wring::Context&) {
+  template <class E> std::size_t compress(const E&, std::span<const double> x, std::span<std::byte> bytes,
+                                          const wring::Context&) {
     if (fuse->compressed++ == fuse->compress_at) throw std::runtime_error("the compressor broke");
     if (!x.empty()) std::memcpy(bytes.data(), x.data(), x.size_bytes());
     return x.size_bytes();
   }
-  template <class E> void decompress(const E&, std::span<const std::byte> bytes, std::span<double> x, const wring::Context&) {
+  template <class E> void decompress(const E&, std::span<const std::byte> bytes, std::span<double> x,
+                                     const wring::Context&) {
     if (fuse->decompressed++ == fuse->decompress_at) throw wring::CodecError("the decompressor broke");
     if (bytes.size() != x.size_bytes()) throw wring::CodecError("wrong size");
     if (!x.empty()) std::memcpy(x.data(), bytes.data(), bytes.size());
@@ -44,31 +46,38 @@ struct Fragile {
 template <class Codec> struct Run {
   Run(int ranks, Collective what, std::size_t n, wring::Options options, const AnyAlgorithm& algorithm,
       std::function<FaultyLink::Damage(int)> damage = {}, std::function<Codec(int)> codec_of = {})
-      : world(ranks, {.eager_limit = 0, .delay = 2, .seed = 11}), call{.collective = what, .options = options} {
+      : world(ranks, {.eager_limit = 0, .delay = 2, .seed = 11}),
+        call{.collective = what, .options = options} {
     inputs = make_inputs<double>(call, ranks, n, false, whole_numbers<double>);
     for (int r = 0; r < ranks; ++r) {
       links.emplace_back(world.link(r), damage ? damage(r) : FaultyLink::Damage{});
       const Codec& codec = codecs.emplace_back(codec_of ? codec_of(r) : Codec{});
-      allreduces.emplace_back(codec, links.back(), algorithm, options), scatterers.emplace_back(codec, links.back(), algorithm, options);
-      gatherers.emplace_back(codec, links.back(), algorithm, options), broadcasts.emplace_back(codec, links.back(), algorithm, options);
+      allreduces.emplace_back(codec, links.back(), algorithm, options),
+          scatterers.emplace_back(codec, links.back(), algorithm, options);
+      gatherers.emplace_back(codec, links.back(), algorithm, options),
+          broadcasts.emplace_back(codec, links.back(), algorithm, options);
     }
   }
 
   Collected<double> collect() {
     Collected<double> got;
-    const bool gathers = call.collective == Collective::allgather, scatters = call.collective == Collective::reduce_scatter;
-    const std::size_t whole = gathers ? std::accumulate(call.counts.begin(), call.counts.end(), std::size_t{0}) : inputs[0].size();
-    for (std::size_t r = 0; r < inputs.size(); ++r) got.results.emplace_back(scatters ? call.counts[r] : whole, -1e9);
+    const bool gathers = call.collective == Collective::allgather,
+               scatters = call.collective == Collective::reduce_scatter;
+    const std::size_t whole =
+        gathers ? std::accumulate(call.counts.begin(), call.counts.end(), std::size_t{0}) : inputs[0].size();
+    for (std::size_t r = 0; r < inputs.size(); ++r)
+      got.results.emplace_back(scatters ? call.counts[r] : whole, -1e9);
     got.outcomes = on_all_ranks(world, [&](int rank) {
       const auto r = static_cast<std::size_t>(rank);
       const Values<const double> in(inputs[r].data(), inputs[r].size());
       const Values<double> out(got.results[r].data(), got.results[r].size());
-      const auto tensors = wring::group(wring::item(in, out, std::nullopt, std::span<const std::size_t>(call.counts)));
+      const auto tensors =
+          wring::group(wring::item(in, out, std::nullopt, std::span<const std::size_t>(call.counts)));
       switch (call.collective) {
-        case Collective::allreduce: return allreduces[r].start(Exec{}, tensors);
-        case Collective::reduce_scatter: return scatterers[r].start(Exec{}, tensors);
-        case Collective::allgather: return gatherers[r].start(Exec{}, tensors);
-        default: return broadcasts[r].start(Exec{}, tensors, 0);
+      case Collective::allreduce: return allreduces[r].start(Exec{}, tensors);
+      case Collective::reduce_scatter: return scatterers[r].start(Exec{}, tensors);
+      case Collective::allgather: return gatherers[r].start(Exec{}, tensors);
+      default: return broadcasts[r].start(Exec{}, tensors, 0);
       }
     });
     return got;
@@ -85,7 +94,8 @@ template <class Codec> struct Run {
       for (std::size_t i = 0; i < got.results[r].size(); ++i, ++at) {
         if (!o.ok()) continue;
         const std::size_t index = call.collective == Collective::reduce_scatter ? at : i;
-        right = right && reduced_within(wring::sum, terms_of(call.collective, 0, inputs, index), got.results[r][i], 0);
+        right = right &&
+                reduced_within(wring::sum, terms_of(call.collective, 0, inputs, index), got.results[r][i], 0);
       }
       REQUIRE(right);
       if (o.ok()) continue;
@@ -109,7 +119,8 @@ template <class Codec> struct Run {
 
 /// After a failure: the next operation tells everyone (unless all know, or nobody was hurt), the one after is as good as new.
 template <class Codec> void recovers(Run<Codec>& run, int failed, bool confirm) {
-  while (run.world.progress() != wring::Progress::blocked) {}
+  while (run.world.progress() != wring::Progress::blocked) {
+  }
   if (failed > 0 && !confirm) {
     const auto second = run.collect();
     INFO("the operation after it:" << describe(second.outcomes));
@@ -138,11 +149,15 @@ TEST_CASE("failure: a codec throws on one rank, at any call", "[collective][fail
                 if (r == culprit) (decompress ? codec.fuse->decompress_at : codec.fuse->compress_at) = k;
                 return codec;
               };
-              const wring::Options options{.segment_bytes = 4096, .depth = 2, .ride_along_bytes = k == 3 ? 65536u : 0u, .confirm = confirm};
+              const wring::Options options{.segment_bytes = 4096,
+                                           .depth = 2,
+                                           .ride_along_bytes = k == 3 ? 65536u : 0u,
+                                           .confirm = confirm};
               Run<Fragile> run(ranks, what, k == 3 ? 60 : 3000, options, algorithm, {}, codec_of);
               const auto got = run.collect();
-              INFO((confirm ? "confirm, " : "") << wring::name_of(what) << ", " << ranks << " ranks, " << algorithm.name()
-                                                << (decompress ? ", decompress " : ", compress ") << k << describe(got.outcomes));
+              INFO((confirm ? "confirm, " : "")
+                   << wring::name_of(what) << ", " << ranks << " ranks, " << algorithm.name()
+                   << (decompress ? ", decompress " : ", compress ") << k << describe(got.outcomes));
               const int failed = run.check(got, Cause::codec, culprit);
               if (failed > 0) REQUIRE(got.outcomes[1] == Cause::codec);
               if (confirm) REQUIRE((failed == 0 || failed == ranks));
@@ -161,21 +176,26 @@ TEST_CASE("failure: a damaged message is noticed, whatever byte it hits", "[coll
       for (const Collective what : collectives)
         for (const int number : {0, 1, 4})
           for (const int place : {0, 4, 9, 30, 57, 70, 130, 500, 4000, -1}) {
-            if (random_bits(1, static_cast<std::uint64_t>(ranks * 1000 + number * 100 + place + 1)) % 2) continue;
+            if (random_bits(1, static_cast<std::uint64_t>(ranks * 1000 + number * 100 + place + 1)) % 2)
+              continue;
             bool hit = false;
             const auto damage = [&](int r) -> FaultyLink::Damage {
               if (r != 0) return {};
               return [&hit, number, place](bool agreement, int n, FaultyLink::Bytes& message) {
                 if (agreement || n != number || place >= static_cast<int>(message.size())) return;
                 hit = true;
-                if (place < 0) message.resize(message.size() - 24);
-                else message[static_cast<std::size_t>(place)] ^= std::byte{0x10};
+                if (place < 0)
+                  message.resize(message.size() - 24);
+                else
+                  message[static_cast<std::size_t>(place)] ^= std::byte{0x10};
               };
             };
-            Run<wring::None<double>> run(ranks, what, 3000, {.segment_bytes = 4096, .depth = 2, .ride_along_bytes = 0}, algorithm, damage);
+            Run<wring::None<double>> run(ranks, what, 3000,
+                                         {.segment_bytes = 4096, .depth = 2, .ride_along_bytes = 0},
+                                         algorithm, damage);
             const auto got = run.collect();
-            INFO(wring::name_of(what) << ", " << ranks << " ranks, " << algorithm.name() << ", message " << number << ", byte " << place
-                                      << describe(got.outcomes));
+            INFO(wring::name_of(what) << ", " << ranks << " ranks, " << algorithm.name() << ", message "
+                                      << number << ", byte " << place << describe(got.outcomes));
             const int failed = run.check(got, Cause::transport, -1);
             REQUIRE((failed > 0) == hit);
             for (FaultyLink& link : run.links) link.heal();
@@ -196,16 +216,21 @@ TEST_CASE("failure: a damaged agreement hangs nobody and gives no wrong value", 
                 return [&hit, number, place](bool agreement, int n, FaultyLink::Bytes& message) {
                   if (!agreement || n != number || place >= static_cast<int>(message.size())) return;
                   hit = true;
-                  if (place == -1) message.resize(100);
-                  else if (place == -2) message.clear();
-                  else message[static_cast<std::size_t>(place)] ^= std::byte{0x10};
+                  if (place == -1)
+                    message.resize(100);
+                  else if (place == -2)
+                    message.clear();
+                  else
+                    message[static_cast<std::size_t>(place)] ^= std::byte{0x10};
                 };
               };
-              const wring::Options options{.segment_bytes = 4096, .depth = 2, .ride_along_bytes = rides ? 65536u : 0u};
+              const wring::Options options{
+                  .segment_bytes = 4096, .depth = 2, .ride_along_bytes = rides ? 65536u : 0u};
               Run<wring::None<double>> run(ranks, what, 60, options, algorithm, damage);
               const auto got = run.collect();
-              INFO(wring::name_of(what) << ", " << ranks << " ranks, " << algorithm.name() << (rides ? ", rides" : "") << ", message "
-                                        << number << ", byte " << place << describe(got.outcomes));
+              INFO(wring::name_of(what)
+                   << ", " << ranks << " ranks, " << algorithm.name() << (rides ? ", rides" : "")
+                   << ", message " << number << ", byte " << place << describe(got.outcomes));
               const int failed = run.check(got, Cause::transport, -1);
               REQUIRE((failed > 0) == hit);
               for (FaultyLink& link : run.links) link.heal();
@@ -231,13 +256,16 @@ TEST_CASE("failure: a damaged agreement of a group hangs nobody", "[collective][
       const auto outcomes = on_all_ranks(world, [&](int rank) {
         const auto r = static_cast<std::size_t>(rank);
         const Values<double> a(data[r].data(), 600), b(data[r].data() + 600, 300);
-        return sums[r].start(Exec{}, wring::group(wring::item(a, wring::absolute(1e-6)), wring::item(b, wring::absolute(1e-3))));
+        return sums[r].start(Exec{}, wring::group(wring::item(a, wring::absolute(1e-6)),
+                                                  wring::item(b, wring::absolute(1e-3))));
       });
       INFO(ranks << " ranks, message " << number << describe(outcomes));
       for (std::size_t r = 0; r < outcomes.size(); ++r) {
         REQUIRE_FALSE(outcomes[r].hangs);
-        if (outcomes[r].ok()) REQUIRE(data[r] == std::vector<double>(900, ranks));
-        else REQUIRE(outcomes[r] == Cause::transport);
+        if (outcomes[r].ok())
+          REQUIRE(data[r] == std::vector<double>(900, ranks));
+        else
+          REQUIRE(outcomes[r] == Cause::transport);
       }
     }
 }

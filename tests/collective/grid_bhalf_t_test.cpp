@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "collective/grid_cases.hpp"
 
-TEST_CASE("grid<bhalf_t>: every result is within its bound, all ranks hold the same bits", "[collective]") { within_the_bound<wring::bhalf_t>(); }
-TEST_CASE("grid<bhalf_t>: bits depend on the values alone", "[collective]") { same_bits_every_way<wring::bhalf_t>(); }
+TEST_CASE("grid<bhalf_t>: every result is within its bound, all ranks hold the same bits", "[collective]") {
+  within_the_bound<wring::bhalf_t>();
+}
+TEST_CASE("grid<bhalf_t>: bits depend on the values alone", "[collective]") {
+  same_bits_every_way<wring::bhalf_t>();
+}

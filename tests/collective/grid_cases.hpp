@@ -18,23 +18,27 @@ using namespace wring_test;
 using wring::Grid;
 
 /// Bounds from loose to tight, all of them attainable for up to 9 ranks with values up to 4: twice what rounding the result costs.
-template <class T> double tightest_bound() { return 2.2 * 40 * wring::FloatTraits<T>::unit_roundoff + 2e-7 * (sizeof(T) == 2 ? 1 : 0); }
+template <class T> double tightest_bound() {
+  return 2.2 * 40 * wring::FloatTraits<T>::unit_roundoff + 2e-7 * (sizeof(T) == 2 ? 1 : 0);
+}
 
 template <class T> Grid<T> grid_for(unsigned variant, bool sums) {
   using Options = typename Grid<T>::Options;
   using Step = typename Grid<T>::StepKind;
-  return Grid<T>(Options{.step = variant % 2 ? Step::power_of_two : Step::short_step, .delta = sums && variant / 2 % 2 == 1});
+  return Grid<T>(Options{.step = variant % 2 ? Step::power_of_two : Step::short_step,
+                         .delta = sums && variant / 2 % 2 == 1});
 }
 
 template <class T> void within_the_bound() {
   unsigned number = 0;
-  const auto check = [&](Call<Grid<T>>& call, int ranks, const AnyAlgorithm& algorithm, std::size_t n, bool uneven) {
+  const auto check = [&](Call<Grid<T>>& call, int ranks, const AnyAlgorithm& algorithm, std::size_t n,
+                         bool uneven) {
     const unsigned variant = static_cast<unsigned>(random_bits(5, number++) % 64);
     call.codec = grid_for<T>(variant, true);
     const double bound = tightest_bound<T>() * std::pow(10, variant / 4 % 4);
     call.bound = wring::absolute(bound);
-    const auto inputs =
-        make_inputs<T>(call, ranks, n, uneven, [](std::size_t k, std::uint64_t seed) { return real_numbers<T>(k, seed); });
+    const auto inputs = make_inputs<T>(
+        call, ranks, n, uneven, [](std::size_t k, std::uint64_t seed) { return real_numbers<T>(k, seed); });
     const auto got = collect(algorithm, call, inputs);
     INFO(describe(call, ranks, algorithm, n) << ", bound " << bound << ", variant " << variant);
     REQUIRE(judge(call, inputs, got, bound) == "");
@@ -61,13 +65,16 @@ template <class T> void same_bits_every_way() {
         Call<Grid<T>> call{.codec = grid_for<T>(variant / 4, true), .collective = collective};
         call.options.operation = operations[variant / 2 % 4];
         call.bound = wring::absolute(tightest_bound<T>() * (variant % 3 == 0 ? 1 : 50));
-        auto inputs = make_inputs<T>(call, ranks, n, false, [](std::size_t k, std::uint64_t seed) { return real_numbers<T>(k, seed); });
+        auto inputs = make_inputs<T>(call, ranks, n, false, [](std::size_t k, std::uint64_t seed) {
+          return real_numbers<T>(k, seed);
+        });
         const auto expected = whole_result(call, collect(wring::Ring{}, call, inputs));
         for (const AnyAlgorithm& algorithm : all_algorithms(ranks)) {
           const auto kept = call.root;
           vary(call, static_cast<unsigned>(random_bits(7, number++) % 1024), ranks);
           call.root = kept;
-          if (wring::reduces(collective)) std::rotate(inputs.begin(), inputs.begin() + (ranks > 1 ? 1 : 0), inputs.end());
+          if (wring::reduces(collective))
+            std::rotate(inputs.begin(), inputs.begin() + (ranks > 1 ? 1 : 0), inputs.end());
           const auto got = collect(algorithm, call, inputs);
           INFO(describe(call, ranks, algorithm, n));
           REQUIRE(all_ok(got.outcomes));

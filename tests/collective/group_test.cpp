@@ -28,18 +28,22 @@ std::vector<double> copy_of(const View& view) { return {view.data(), view.data()
 
 /// A group of tensors of these lengths for a collective, on every rank; judged tensor by tensor.
 template <class Codec>
-void run_group(const Codec& codec, const AnyAlgorithm& algorithm, wring::Collective collective, int ranks, const Lengths& lengths,
-               const std::vector<std::optional<wring::Bound>>& bounds, wring::Options options, double least_bound) {
+void run_group(const Codec& codec, const AnyAlgorithm& algorithm, wring::Collective collective, int ranks,
+               const Lengths& lengths, const std::vector<std::optional<wring::Bound>>& bounds,
+               wring::Options options, double least_bound) {
   using namespace wring;
   const auto p = static_cast<std::size_t>(ranks);
-  const bool scatters = collective == Collective::reduce_scatter, gathers = collective == Collective::allgather;
+  const bool scatters = collective == Collective::reduce_scatter,
+             gathers = collective == Collective::allgather;
   InProcess world(ranks, {.eager_limit = 0, .delay = 2, .seed = 7});
   std::vector<Call<Codec>> calls(lengths.size());
   std::vector<PerRank<double>> inputs;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     calls[i].collective = collective, calls[i].root = ranks - 1, calls[i].options = options;
-    inputs.push_back(make_inputs<double>(calls[i], ranks, lengths[i], i % 2 == 1,
-                                         [&](std::size_t n, std::uint64_t seed) { return real_numbers<double>(n, seed + 100 * i); }));
+    inputs.push_back(
+        make_inputs<double>(calls[i], ranks, lengths[i], i % 2 == 1, [&](std::size_t n, std::uint64_t seed) {
+          return real_numbers<double>(n, seed + 100 * i);
+        }));
   }
   std::vector<std::vector<View>> outputs(p);
   std::deque<Allreduce<Codec, InProcessTransport, AnyAlgorithm>> allreduces;
@@ -61,12 +65,14 @@ void run_group(const Codec& codec, const AnyAlgorithm& algorithm, wring::Collect
     }
     auto tensors = group(std::move(items));
     InProcessTransport& link = world.link(rank);
-    if (collective == Collective::allreduce) return allreduces.emplace_back(codec, link, algorithm, options).start(Exec{}, tensors);
+    if (collective == Collective::allreduce)
+      return allreduces.emplace_back(codec, link, algorithm, options).start(Exec{}, tensors);
     if (scatters) return scatterers.emplace_back(codec, link, algorithm, options).start(Exec{}, tensors);
     if (gathers) return gatherers.emplace_back(codec, link, algorithm, options).start(Exec{}, tensors);
     return broadcasts.emplace_back(codec, link, algorithm, options).start(Exec{}, tensors, ranks - 1);
   });
-  INFO(name_of(collective) << ", " << ranks << " ranks, " << algorithm.name() << ", " << lengths.size() << " tensors");
+  INFO(name_of(collective) << ", " << ranks << " ranks, " << algorithm.name() << ", " << lengths.size()
+                           << " tensors");
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     Collected<double> got{{}, outcomes, true};
     for (std::size_t r = 0; r < p; ++r) got.results.push_back(copy_of(outputs[r][i]));
@@ -87,7 +93,8 @@ TEST_CASE("group: tensors of very different lengths, zero included", "[collectiv
     for (const AnyAlgorithm& algorithm : all_algorithms(ranks))
       for (const auto collective : collectives) {
         wring::Options options{.operation = turns[number++ % 4], .segment_bytes = 8192};
-        run_group(None<double>{}, algorithm, collective, ranks, {0, 3, 1000, 0, 1, 5000, 512}, {std::nullopt}, options, rounding);
+        run_group(None<double>{}, algorithm, collective, ranks, {0, 3, 1000, 0, 1, 5000, 512}, {std::nullopt},
+                  options, rounding);
       }
 }
 
@@ -106,12 +113,14 @@ TEST_CASE("group: many tiny tensors", "[collective][group]") {
     for (const auto collective : collectives) {
       const auto algorithms = all_algorithms(ranks);
       wring::Options options{.operation = turns[number % 4], .segment_bytes = 64 * 1024};
-      run_group(None<double>{}, algorithms[number++ % algorithms.size()], collective, ranks, lengths, {std::nullopt}, options, rounding);
+      run_group(None<double>{}, algorithms[number++ % algorithms.size()], collective, ranks, lengths,
+                {std::nullopt}, options, rounding);
     }
 }
 
 TEST_CASE("group: more tensors than one message of the agreement was made for", "[collective][group]") {
-  run_group(None<double>{}, wring::Ring{}, wring::Collective::allreduce, 2, Lengths(3000, 2), {wring::absolute(1)}, {}, 0);
+  run_group(None<double>{}, wring::Ring{}, wring::Collective::allreduce, 2, Lengths(3000, 2),
+            {wring::absolute(1)}, {}, 0);
 }
 
 TEST_CASE("group: every tensor within its own bound", "[collective][group]") {
@@ -120,12 +129,14 @@ TEST_CASE("group: every tensor within its own bound", "[collective][group]") {
     for (const auto collective : collectives) {
       const auto algorithms = all_algorithms(ranks);
       wring::Options options{.operation = turns[number % 4], .segment_bytes = 8192};
-      run_group(wring::Grid<double>{}, algorithms[number++ % algorithms.size()], collective, ranks, {700, 0, 3, 5000, 1},
-                {wring::absolute(1e-3), wring::absolute(0.5), wring::absolute(1e-9)}, options, 0);
+      run_group(wring::Grid<double>{}, algorithms[number++ % algorithms.size()], collective, ranks,
+                {700, 0, 3, 5000, 1}, {wring::absolute(1e-3), wring::absolute(0.5), wring::absolute(1e-9)},
+                options, 0);
     }
 }
 
-TEST_CASE("group: one bound that cannot be held refuses all tensors, none is written", "[collective][group]") {
+TEST_CASE("group: one bound that cannot be held refuses all tensors, none is written",
+          "[collective][group]") {
   InProcess world(3);
   std::deque<wring::Allreduce<wring::Grid<double>, InProcessTransport>> sums;
   std::vector<View> a, b;
@@ -135,7 +146,8 @@ TEST_CASE("group: one bound that cannot be held refuses all tensors, none is wri
   }
   const auto outcomes = on_all_ranks(world, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
-    return sums[r].start(Exec{}, wring::group(wring::item(a[r], wring::absolute(0.1)), wring::item(b[r], wring::absolute(1e-3))));
+    return sums[r].start(Exec{}, wring::group(wring::item(a[r], wring::absolute(0.1)),
+                                              wring::item(b[r], wring::absolute(1e-3))));
   });
   INFO(describe(outcomes));
   REQUIRE(all_failed(outcomes, wring::Cause::unattainable));
@@ -159,7 +171,8 @@ TEST_CASE("group: a tuple of views of different types", "[collective][group]") {
   }
   const auto outcomes = on_all_ranks(world, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
-    return sums[r].start(Exec{}, wring::group(wring::item(matrix[r]), wring::item(scalar[r]), wring::item(in[r], out[r])));
+    return sums[r].start(
+        Exec{}, wring::group(wring::item(matrix[r]), wring::item(scalar[r]), wring::item(in[r], out[r])));
   });
   REQUIRE(all_ok(outcomes));
   for (std::size_t r = 0; r < 2; ++r) {
@@ -170,14 +183,16 @@ TEST_CASE("group: a tuple of views of different types", "[collective][group]") {
   }
 }
 
-TEST_CASE("group: ranks that disagree on the number of tensors, or on the bound of one", "[collective][group]") {
+TEST_CASE("group: ranks that disagree on the number of tensors, or on the bound of one",
+          "[collective][group]") {
   InProcess world(2);
   std::deque<wring::Allreduce<None<double>, InProcessTransport>> sums;
   for (int r = 0; r < 2; ++r) sums.emplace_back(None<double>{}, world.link(r));
   const auto run = [&](std::vector<double> bounds0, std::vector<double> bounds1) {
     return on_all_ranks(world, [&](int r) {
       std::vector<wring::Item<View, View>> items;
-      for (const double e : r == 0 ? bounds0 : bounds1) items.push_back(wring::item(view_of({1, 2}), wring::absolute(e)));
+      for (const double e : r == 0 ? bounds0 : bounds1)
+        items.push_back(wring::item(view_of({1, 2}), wring::absolute(e)));
       return sums[static_cast<std::size_t>(r)].start(Exec{}, wring::group(std::move(items)));
     });
   };

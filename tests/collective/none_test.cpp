@@ -12,7 +12,8 @@ using wring::None;
 namespace {
 
 template <class T> void exact_with_whole_numbers(unsigned every, bool orders) {
-  const auto check = [](Call<None<T>>& call, int ranks, const AnyAlgorithm& algorithm, std::size_t n, bool uneven) {
+  const auto check = [](Call<None<T>>& call, int ranks, const AnyAlgorithm& algorithm, std::size_t n,
+                        bool uneven) {
     if (std::is_integral_v<T> && call.options.operation == wring::mean) call.options.operation = wring::sum;
     const auto inputs = make_inputs<T>(call, ranks, n, uneven, whole_numbers<T>);
     // A mean is no whole number: it is rounded once, to |mean| <= 8.
@@ -24,7 +25,9 @@ template <class T> void exact_with_whole_numbers(unsigned every, bool orders) {
     REQUIRE(judge(call, inputs, got, rounding) == "");
   };
   for_each_case(None<T>{}, 9, small_lengths, every, orders, check);
-  const auto long_ones = [](int ranks) { return ranks % 4 == 1 || ranks == 4 ? Lengths{5000, 16385} : Lengths{5000}; };
+  const auto long_ones = [](int ranks) {
+    return ranks % 4 == 1 || ranks == 4 ? Lengths{5000, 16385} : Lengths{5000};
+  };
   for_each_case(None<T>{}, 9, long_ones, 3 * every, orders, check);
 }
 

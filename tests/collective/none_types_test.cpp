@@ -18,28 +18,39 @@ template <class T> double attainable(int ranks) {
 }
 
 template <class T> void within_the_bound(unsigned every) {
-  const auto check = [](Call<None<T>>& call, int ranks, const AnyAlgorithm& algorithm, std::size_t n, bool uneven) {
-    const auto inputs =
-        make_inputs<T>(call, ranks, n, uneven, [](std::size_t k, std::uint64_t seed) { return real_numbers<T>(k, seed); });
+  const auto check = [](Call<None<T>>& call, int ranks, const AnyAlgorithm& algorithm, std::size_t n,
+                        bool uneven) {
+    const auto inputs = make_inputs<T>(
+        call, ranks, n, uneven, [](std::size_t k, std::uint64_t seed) { return real_numbers<T>(k, seed); });
     const double bound = attainable<T>(ranks);
     call.bound = wring::absolute(bound);
     const auto got = collect(algorithm, call, inputs);
     INFO(describe(call, ranks, algorithm, n));
     REQUIRE(judge(call, inputs, got, bound) == "");
     REQUIRE(got.outcomes[0].report.bound.value() <= bound);
-    if (!wring::reduces(call.collective) || !wring::adds(call.options.operation)) REQUIRE(judge(call, inputs, got, 0) == "");
+    if (!wring::reduces(call.collective) || !wring::adds(call.options.operation))
+      REQUIRE(judge(call, inputs, got, 0) == "");
   };
   for_each_case(None<T>{}, 9, small_lengths, every, true, check);
 }
 
 }  // namespace
 
-TEST_CASE("none: a bound covers the rounding of the sums (float)", "[collective]") { within_the_bound<float>(4); }
-TEST_CASE("none: a bound covers the rounding of the sums (double)", "[collective]") { within_the_bound<double>(4); }
-TEST_CASE("none: a bound covers the rounding of the sums (half_t)", "[collective]") { within_the_bound<wring::half_t>(4); }
-TEST_CASE("none: a bound covers the rounding of the sums (bhalf_t)", "[collective]") { within_the_bound<wring::bhalf_t>(4); }
+TEST_CASE("none: a bound covers the rounding of the sums (float)", "[collective]") {
+  within_the_bound<float>(4);
+}
+TEST_CASE("none: a bound covers the rounding of the sums (double)", "[collective]") {
+  within_the_bound<double>(4);
+}
+TEST_CASE("none: a bound covers the rounding of the sums (half_t)", "[collective]") {
+  within_the_bound<wring::half_t>(4);
+}
+TEST_CASE("none: a bound covers the rounding of the sums (bhalf_t)", "[collective]") {
+  within_the_bound<wring::bhalf_t>(4);
+}
 
-TEST_CASE("none: the sum of complex numbers is exact where its parts are, their minimum is refused", "[collective]") {
+TEST_CASE("none: the sum of complex numbers is exact where its parts are, their minimum is refused",
+          "[collective]") {
   using C = Kokkos::complex<float>;
   Call<None<C>> call;
   const PerRank<C> inputs{{C(1, 2), C(-3, 5)}, {C(3, -1), C(4, 4)}};

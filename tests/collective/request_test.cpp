@@ -72,7 +72,8 @@ const std::size_t lengths[] = {10, 1000, 100000};  // rides along, one segment, 
 
 }  // namespace
 
-TEST_CASE("requests: two operations in flight on one link, waited for in reverse order", "[collective][request]") {
+TEST_CASE("requests: two operations in flight on one link, waited for in reverse order",
+          "[collective][request]") {
   for (const std::uint64_t seed : {0, 1, 2}) {
     InProcess world(3, {.eager_limit = 0, .delay = 3, .seed = seed});
     Job a(world, 1000), b(world, 10), c(world, 20000, {.segment_bytes = 4096, .depth = 3});
@@ -87,7 +88,8 @@ TEST_CASE("requests: two operations in flight on one link, waited for in reverse
 TEST_CASE("requests: forty operations in flight at once", "[collective][request]") {
   InProcess world(4, {.eager_limit = 0, .delay = 2, .seed = 5});
   std::deque<Job> jobs;
-  for (std::size_t i = 0; i < 40; ++i) jobs.emplace_back(world, i * 37, wring::Options{.segment_bytes = 4096});
+  for (std::size_t i = 0; i < 40; ++i)
+    jobs.emplace_back(world, i * 37, wring::Options{.segment_bytes = 4096});
   for (Job& job : jobs) job.start();
   for (std::size_t i = jobs.size(); i-- > 0;) REQUIRE(all_ok(jobs[i].finish(world)));
   for (Job& job : jobs) REQUIRE(job.all_hold_sum());
@@ -127,7 +129,8 @@ TEST_CASE("requests: a moved request goes on elsewhere", "[collective][request]"
   }
 }
 
-TEST_CASE("requests: the collective object may be destroyed while its operation is in flight", "[collective][request]") {
+TEST_CASE("requests: the collective object may be destroyed while its operation is in flight",
+          "[collective][request]") {
   InProcess world(3, {.eager_limit = 0, .delay = 3, .seed = 1});
   std::vector<Request> requests;
   std::vector<View> data;
@@ -140,7 +143,8 @@ TEST_CASE("requests: the collective object may be destroyed while its operation 
   for (const View& view : data) REQUIRE(view(1) == 9);
 }
 
-TEST_CASE("requests: destroyed early, the others end, the next operation reports it, the one after works", "[collective][request]") {
+TEST_CASE("requests: destroyed early, the others end, the next operation reports it, the one after works",
+          "[collective][request]") {
   for (const bool confirm : {false, true})
     for (const std::size_t n : lengths)
       for (const int progress : {0, 1, 2, 5, 10, 20, 40, 80}) {
@@ -158,12 +162,15 @@ TEST_CASE("requests: destroyed early, the others end, the next operation reports
         for (std::size_t i = 0; i < 3; ++i) {
           const std::size_t rank = i < 2 ? i : 3;
           REQUIRE_FALSE(outcomes[i].hangs);
-          if (outcomes[i].ok()) REQUIRE(job.holds_sum(rank));
-          else REQUIRE((outcomes[i].cause == Cause::abandoned && outcomes[i].rank == 2));
+          if (outcomes[i].ok())
+            REQUIRE(job.holds_sum(rank));
+          else
+            REQUIRE((outcomes[i].cause == Cause::abandoned && outcomes[i].rank == 2));
           lost = lost || !outcomes[i].ok();
         }
         if (was_done) REQUIRE_FALSE(lost);
-        while (world.progress() != wring::Progress::blocked) {}
+        while (world.progress() != wring::Progress::blocked) {
+        }
         const auto second = next.run(world);
         INFO("then" << describe(second));
         if (lost && !confirm) REQUIRE(all_failed(second, Cause::abandoned, 2));
@@ -192,23 +199,27 @@ TEST_CASE("requests: memory may be freed as soon as its request is destroyed", "
   for (int i = 0; i < 12; ++i) static_cast<void>(world.progress());
   requests[0] = Request(), memory[0].reset();
   requests[1] = Request(), memory[1].reset();
-  while (world.progress() != wring::Progress::blocked) {}
+  while (world.progress() != wring::Progress::blocked) {
+  }
   REQUIRE(world.link(0).session().in_flight() == 0);
   REQUIRE(world.link(1).session().in_flight() == 0);
 }
 
-TEST_CASE("requests: a second start on a busy object is refused, the first goes on", "[collective][request]") {
+TEST_CASE("requests: a second start on a busy object is refused, the first goes on",
+          "[collective][request]") {
   InProcess world(2);
   Job job(world, 1000);
   job.start();
   REQUIRE_THROWS_AS(job.sums[0].start(Exec{}, job.data[0]), wring::InvalidArgument);
-  REQUIRE_THROWS_AS(job.sums[0].start(Exec{}, wring::group(wring::item(job.data[0]))), wring::InvalidArgument);
+  REQUIRE_THROWS_AS(job.sums[0].start(Exec{}, wring::group(wring::item(job.data[0]))),
+                    wring::InvalidArgument);
   REQUIRE(all_ok(job.finish(world)));
   REQUIRE(job.all_hold_sum());
   REQUIRE(all_ok(job.run(world)));
 }
 
-TEST_CASE("requests: a rank that does not come is named when the deadline passes, the link is retired", "[collective][request]") {
+TEST_CASE("requests: a rank that does not come is named when the deadline passes, the link is retired",
+          "[collective][request]") {
   for (const std::size_t n : lengths) {
     InProcess world(3);
     Job job(world, n), next(world, 10);
@@ -223,7 +234,8 @@ TEST_CASE("requests: a rank that does not come is named when the deadline passes
     for (std::size_t r : {1, 2}) {
       const Outcome o = outcome_of([&](Outcome&) { job.requests[r].wait(); });
       INFO(o);
-      REQUIRE(((o.ok() && n == 10 && job.holds_sum(r)) || (o == Cause::timeout && o.rank == 0)));  // small ones came with the start
+      REQUIRE(((o.ok() && n == 10 && job.holds_sum(r)) ||
+               (o == Cause::timeout && o.rank == 0)));  // small ones came with the start
     }
     // The next start on the retired link fails at once and says why; nobody who starts it with this rank waits for ever.
     const auto outcomes = next.run(world);
@@ -243,12 +255,15 @@ TEST_CASE("requests: a rank that comes too late hears that it was given up", "[c
     job.start(1);
     const auto outcomes = job.finish(world);
     INFO(outcomes[1]);
-    if (n == 10) REQUIRE((outcomes[1].ok() && job.holds_sum(1)));  // all it needs came with the start
-    else REQUIRE((outcomes[1] == Cause::timeout && outcomes[1].rank == 0));
+    if (n == 10)
+      REQUIRE((outcomes[1].ok() && job.holds_sum(1)));  // all it needs came with the start
+    else
+      REQUIRE((outcomes[1] == Cause::timeout && outcomes[1].rank == 0));
   }
 }
 
-TEST_CASE("requests: in one thread, waiting for a rank that has not started is an error, not a hang", "[collective][request]") {
+TEST_CASE("requests: in one thread, waiting for a rank that has not started is an error, not a hang",
+          "[collective][request]") {
   InProcess world(2);
   Job job(world, 100);
   job.start(1);
@@ -257,7 +272,8 @@ TEST_CASE("requests: in one thread, waiting for a rank that has not started is a
   REQUIRE(outcome.text.find("rank 0") != std::string::npos);
 }
 
-TEST_CASE("requests: a deadline that is met changes nothing; the blocking form takes one too", "[collective][request]") {
+TEST_CASE("requests: a deadline that is met changes nothing; the blocking form takes one too",
+          "[collective][request]") {
   InProcess world(1);
   Sum sum(None<double>{}, world.link(0));
   const View data("data", 3);

@@ -14,7 +14,8 @@
 
 namespace wring_test {
 
-inline constexpr float inf = std::numeric_limits<float>::infinity(), quiet = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float inf = std::numeric_limits<float>::infinity(),
+                       quiet = std::numeric_limits<float>::quiet_NaN();
 
 /// Runs allreduce and broadcast with every algorithm, riding along and not, and judges both.
 template <class Codec, class T = typename Codec::value_type>
@@ -38,7 +39,8 @@ template <class T> std::vector<T> elements(std::initializer_list<float> values) 
 template <class T> void all_pairs_of_specials() {
   std::vector<T> a, b;
   for (const float x : {1.0f, -2.0f, 0.0f, inf, -inf, quiet})
-    for (const float y : {1.0f, -2.0f, 0.0f, inf, -inf, quiet}) a.push_back(to_element<T>(x)), b.push_back(to_element<T>(y));
+    for (const float y : {1.0f, -2.0f, 0.0f, inf, -inf, quiet})
+      a.push_back(to_element<T>(x)), b.push_back(to_element<T>(y));
   const double bound = 40 * wring::FloatTraits<T>::unit_roundoff;
   for (const wring::Operation operation : operations) {
     const wring::Options options{.operation = operation};

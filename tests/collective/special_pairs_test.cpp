@@ -6,10 +6,13 @@ using namespace wring_test;
 using wring::Collective;
 using wring::None;
 
-TEST_CASE("specials: all pairs of finite numbers, infinities and NaN (double)", "[collective][special]") { all_pairs_of_specials<double>(); }
+TEST_CASE("specials: all pairs of finite numbers, infinities and NaN (double)", "[collective][special]") {
+  all_pairs_of_specials<double>();
+}
 TEST_CASE("specials: all pairs (half_t)", "[collective][special]") { all_pairs_of_specials<wring::half_t>(); }
 
-TEST_CASE("specials: the maximum of minus infinities, and the extremes of half types, bit for bit", "[collective][special]") {
+TEST_CASE("specials: the maximum of minus infinities, and the extremes of half types, bit for bit",
+          "[collective][special]") {
   const auto check = []<class T>(T) {
     Call<None<T>> call{.options = {.operation = wring::max}};
     const std::vector<T> lowest = elements<T>({-inf, -inf, -inf});

@@ -16,7 +16,8 @@ using wring::Grid;
 using wring::None;
 
 TEST_CASE("specials: a NaN stays a NaN and its neighbours stay in bound", "[collective][special]") {
-  everywhere<Grid<float>>({.bound = wring::absolute(1e-3)}, PerRank<float>{{1, 2, quiet, 4, 5}, {1, 1, 1, 1, 1}}, 1e-3);
+  everywhere<Grid<float>>({.bound = wring::absolute(1e-3)},
+                          PerRank<float>{{1, 2, quiet, 4, 5}, {1, 1, 1, 1, 1}}, 1e-3);
   everywhere<None<float>>({}, PerRank<float>{{1, 2, quiet, 4, 5}, {1, 1, 1, 1, 1}}, 0);
   everywhere<wring::Cast<wring::half_t>>({}, PerRank<float>{{1, 2, quiet, 4, 5}, {1, 1, 1, 1, 1}}, 0);
 }
@@ -37,27 +38,32 @@ TEST_CASE("specials: blocks of subnormal and tiny numbers keep the smallest boun
   const double u = 0x1p-24;
   for (const double bound : {1e-42, 1e-44}) {
     INFO(bound);
-    everywhere<Grid<float>>({.bound = wring::absolute(bound + 2 * u * 1.7e-34)}, {x, y}, bound + 2 * u * 1.7e-34);
+    everywhere<Grid<float>>({.bound = wring::absolute(bound + 2 * u * 1.7e-34)}, {x, y},
+                            bound + 2 * u * 1.7e-34);
   }
   everywhere<None<float>>({}, {x, y}, 2 * u * 1e-34);
 }
 
 TEST_CASE("specials: nothing but zeros, relative bounds included", "[collective][special]") {
   const PerRank<float> zeros(3, std::vector<float>(2048, 0)), sevens(3, std::vector<float>(2048, 7));
-  for (const wring::Bound bound : {wring::absolute(0), wring::relative_to_range(0.1), wring::relative_to_rms(0.1)})
+  for (const wring::Bound bound :
+       {wring::absolute(0), wring::relative_to_range(0.1), wring::relative_to_rms(0.1)})
     everywhere<Grid<float>>({.bound = bound}, zeros, 0);
   everywhere<Grid<float>>({.bound = wring::absolute(1e-5)}, sevens, 1e-5);
   everywhere<Grid<float>>({.bound = wring::relative_to_rms(1e-5)}, sevens, 3 * 7e-5);
 }
 
-TEST_CASE("specials: a constant has no range: a bound relative to it holds only where no rounding is needed", "[collective][special]") {
+TEST_CASE("specials: a constant has no range: a bound relative to it holds only where no rounding is needed",
+          "[collective][special]") {
   Call<Grid<float>> call{.bound = wring::relative_to_range(0.1)};
   const auto got = collect(wring::Ring{}, call, PerRank<float>(2, std::vector<float>(100, 7)));
   INFO(describe(got.outcomes));
-  REQUIRE((all_failed(got.outcomes, wring::Cause::unattainable) || judge(call, PerRank<float>(2, std::vector<float>(100, 7)), got, 0) == ""));
+  REQUIRE((all_failed(got.outcomes, wring::Cause::unattainable) ||
+           judge(call, PerRank<float>(2, std::vector<float>(100, 7)), got, 0) == ""));
 }
 
-TEST_CASE("specials: a finite sum beyond the greatest number is an infinity, a mean within the range is not", "[collective][special]") {
+TEST_CASE("specials: a finite sum beyond the greatest number is an infinity, a mean within the range is not",
+          "[collective][special]") {
   const PerRank<float> inputs(3, std::vector<float>{3.0e38f, -3.0e38f, 1});
   for (const AnyAlgorithm& algorithm : all_algorithms(3)) {
     INFO(algorithm.name());
@@ -77,7 +83,8 @@ TEST_CASE("specials: a finite sum beyond the greatest number is an infinity, a m
   }
 }
 
-TEST_CASE("specials: sums that depend on the order are the same on all ranks, and with the grid always", "[collective][special]") {
+TEST_CASE("specials: sums that depend on the order are the same on all ranks, and with the grid always",
+          "[collective][special]") {
   const PerRank<float> inputs{{1e8f}, {1}, {-1e8f}, {1}};
   for (const std::size_t n : {1, 1000}) {
     PerRank<float> data;

@@ -30,7 +30,8 @@ template <class Operation> std::deque<Operation> objects(InProcess& world) {
 
 /// Calls f(index array, element reference) for every element.
 template <class View, class F, class... I> void each(const View& view, F f, I... index) {
-  if constexpr (sizeof...(I) == View::rank()) f(std::array<std::size_t, sizeof...(I)>{index...}, view(index...));
+  if constexpr (sizeof...(I) == View::rank())
+    f(std::array<std::size_t, sizeof...(I)>{index...}, view(index...));
   else
     for (std::size_t i = 0; i < view.extent(sizeof...(I)); ++i) each(view, f, index..., i);
 }
@@ -90,7 +91,8 @@ TEST_CASE("views: no dimension up to eight, either layout, different on each ran
   mixed_layouts<float***, LayoutLeft, LayoutRight>(3, 0, 5);
 }
 
-TEST_CASE("views: a column of a matrix is reduced, the columns beside it are not touched", "[collective][view]") {
+TEST_CASE("views: a column of a matrix is reduced, the columns beside it are not touched",
+          "[collective][view]") {
   InProcess world(3);
   auto reduces = objects<Reduce>(world);
   auto spreads = objects<Spread>(world);
@@ -99,7 +101,9 @@ TEST_CASE("views: a column of a matrix is reduced, the columns beside it are not
     m.clear();
     for (int r = 0; r < 3; ++r) {
       m.emplace_back("m", 6, 4);
-      each(m.back(), [r](auto at, float& x) { x = static_cast<float>(10 * at[0] + at[1]) + 100 * static_cast<float>(r); });
+      each(m.back(), [r](auto at, float& x) {
+        x = static_cast<float>(10 * at[0] + at[1]) + 100 * static_cast<float>(r);
+      });
     }
   };
   const auto column = [&](int r) { return Kokkos::subview(m[static_cast<std::size_t>(r)], Kokkos::ALL, 1); };
@@ -111,10 +115,12 @@ TEST_CASE("views: a column of a matrix is reduced, the columns beside it are not
       });
   };
   reset();
-  REQUIRE(all_ok(on_all_ranks(world, [&](int r) { return reduces[static_cast<std::size_t>(r)].start(Exec{}, column(r)); })));
+  REQUIRE(all_ok(on_all_ranks(
+      world, [&](int r) { return reduces[static_cast<std::size_t>(r)].start(Exec{}, column(r)); })));
   check([](float before) { return 3 * before + 300; });
   reset();
-  REQUIRE(all_ok(on_all_ranks(world, [&](int r) { return spreads[static_cast<std::size_t>(r)].start(Exec{}, column(r), 0); })));
+  REQUIRE(all_ok(on_all_ranks(
+      world, [&](int r) { return spreads[static_cast<std::size_t>(r)].start(Exec{}, column(r), 0); })));
   check([](float before) { return before; });
 }
 
@@ -129,7 +135,9 @@ TEST_CASE("views: a strided box in three dimensions, its gaps untouched", "[coll
     boxes.push_back(Kokkos::subview(memory.back(), std::pair(2, 6), std::pair(1, 4), std::pair(3, 7)));
     fill(boxes.back(), r);
   }
-  REQUIRE(all_ok(on_all_ranks(world, [&](int r) { return reduces[static_cast<std::size_t>(r)].start(Exec{}, boxes[static_cast<std::size_t>(r)]); })));
+  REQUIRE(all_ok(on_all_ranks(world, [&](int r) {
+    return reduces[static_cast<std::size_t>(r)].start(Exec{}, boxes[static_cast<std::size_t>(r)]);
+  })));
   for (std::size_t r = 0; r < 3; ++r) {
     REQUIRE(holds_sum(boxes[r], 3));
     each(memory[r], [](auto at, float x) {
@@ -139,17 +147,20 @@ TEST_CASE("views: a strided box in three dimensions, its gaps untouched", "[coll
   }
 }
 
-TEST_CASE("views: every second element of two interleaved runs, input and output in one allocation", "[collective][view]") {
+TEST_CASE("views: every second element of two interleaved runs, input and output in one allocation",
+          "[collective][view]") {
   InProcess world(2);
   auto reduces = objects<Reduce>(world);
   std::vector<Kokkos::View<float**, Kokkos::LayoutRight, Host>> m;
   for (int r = 0; r < 2; ++r) {
     m.emplace_back("m", 50, 2);
-    each(m.back(), [r](auto at, float& x) { x = at[1] == 0 ? static_cast<float>(at[0]) + static_cast<float>(r) : -7; });
+    each(m.back(),
+         [r](auto at, float& x) { x = at[1] == 0 ? static_cast<float>(at[0]) + static_cast<float>(r) : -7; });
   }
   REQUIRE(all_ok(on_all_ranks(world, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
-    return reduces[r].start(Exec{}, Kokkos::subview(m[r], Kokkos::ALL, 0), Kokkos::subview(m[r], Kokkos::ALL, 1));
+    return reduces[r].start(Exec{}, Kokkos::subview(m[r], Kokkos::ALL, 0),
+                            Kokkos::subview(m[r], Kokkos::ALL, 1));
   })));
   for (std::size_t r = 0; r < 2; ++r)
     for (std::size_t i = 0; i < 50; ++i) {
@@ -162,7 +173,8 @@ TEST_CASE("views: constant input, unmanaged output, managed and static extents",
   InProcess world(2);
   auto reduces = objects<Reduce>(world);
   std::vector<std::vector<float>> in(2, std::vector<float>(6, 2)), out(2, std::vector<float>(6, 77));
-  using Fixed = Kokkos::View<const float[2][3], Kokkos::LayoutRight, Host, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using Fixed =
+      Kokkos::View<const float[2][3], Kokkos::LayoutRight, Host, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using Free = Kokkos::View<float**, Kokkos::LayoutRight, Host, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   const auto outcomes = on_all_ranks(world, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
@@ -179,19 +191,26 @@ TEST_CASE("views: unallocated ones are empty tensors", "[collective][view]") {
     auto spreads = objects<Spread>(world);
     const Kokkos::View<float*, Host> nothing;
     const Kokkos::View<float**, Kokkos::LayoutLeft, Host> nothing2;
-    REQUIRE(all_ok(on_all_ranks(world, [&](int r) { return reduces[static_cast<std::size_t>(r)].start(Exec{}, nothing); })));
-    REQUIRE(all_ok(on_all_ranks(world, [&](int r) { return reduces[static_cast<std::size_t>(r)].start(Exec{}, nothing2, wring::absolute(1)); })));
-    REQUIRE(all_ok(on_all_ranks(world, [&](int r) { return spreads[static_cast<std::size_t>(r)].start(Exec{}, nothing, ranks - 1); })));
+    REQUIRE(all_ok(on_all_ranks(
+        world, [&](int r) { return reduces[static_cast<std::size_t>(r)].start(Exec{}, nothing); })));
+    REQUIRE(all_ok(on_all_ranks(world, [&](int r) {
+      return reduces[static_cast<std::size_t>(r)].start(Exec{}, nothing2, wring::absolute(1));
+    })));
+    REQUIRE(all_ok(on_all_ranks(world, [&](int r) {
+      return spreads[static_cast<std::size_t>(r)].start(Exec{}, nothing, ranks - 1);
+    })));
   }
 }
 
-TEST_CASE("views: extents may differ if the number of elements agrees, elements go by row-major order", "[collective][view]") {
+TEST_CASE("views: extents may differ if the number of elements agrees, elements go by row-major order",
+          "[collective][view]") {
   InProcess world(2);
   auto reduces = objects<Reduce>(world);
   const Kokkos::View<float**, Kokkos::LayoutRight, Host> a("a", 2, 3);
   const Kokkos::View<float*, Host> b("b", 6);
   for (std::size_t i = 0; i < 6; ++i) a(i / 3, i % 3) = static_cast<float>(i), b(i) = 10;
-  REQUIRE(all_ok(on_all_ranks(world, [&](int r) { return r == 0 ? reduces[0].start(Exec{}, a) : reduces[1].start(Exec{}, b); })));
+  REQUIRE(all_ok(on_all_ranks(
+      world, [&](int r) { return r == 0 ? reduces[0].start(Exec{}, a) : reduces[1].start(Exec{}, b); })));
   for (std::size_t i = 0; i < 6; ++i) {
     REQUIRE(a(i / 3, i % 3) == static_cast<float>(i) + 10);
     REQUIRE(b(i) == static_cast<float>(i) + 10);

@@ -77,7 +77,7 @@ struct NoAlgorithm {};
 #if defined(CASE_temporary_link)
   wring::Allreduce<wring::None<float>, Link> dangling(wring::None<float>{}, std::move(link));
 #endif
-// CASE_no_link expects: wring: the link is no Transport
+// CASE_no_link expects: wring: the transport has no member type memory_space
 #if defined(CASE_no_link)
   NoLink none;
   wring::Allreduce<wring::None<float>, NoLink> wrong(wring::None<float>{}, none);

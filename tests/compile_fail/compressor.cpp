@@ -26,8 +26,10 @@ struct Codec : Complete {
 // CASE_value_type expects: wring: the compressor has no member type value_type
 #if defined(CASE_value_type)
   struct Hidden {};
+
  private:
   using value_type = Hidden;
+
  public:
 #endif
 // CASE_element_type expects: wring: the compressor's value_type is no element type
@@ -48,7 +50,8 @@ struct Codec : Complete {
 #endif
 // CASE_compress_returns expects: compress.*that returns the number of bytes written
 #if defined(CASE_compress_returns)
-  template <class Exec> void compress(const Exec&, std::span<const float>, std::span<std::byte>, const wring::Context&) {}
+  template <class Exec> void compress(const Exec&, std::span<const float>, std::span<std::byte>,
+                                      const wring::Context&) {}
 #endif
 // CASE_decompress expects: wring: the compressor has no member decompress
 #if defined(CASE_decompress)
@@ -65,9 +68,13 @@ struct Codec : Complete {
 // CASE_combine_prepare expects: wring: the compressor has combine but no member prepare
 // CASE_combine_max_combined_bytes expects: wring: the compressor has combine but no const member max_combined_bytes
 // CASE_combine_reproducible expects: wring: the compressor has combine but no const member reproducible
-#if defined(CASE_combine_prepare) || defined(CASE_combine_max_combined_bytes) || defined(CASE_combine_reproducible)
+#if defined(CASE_combine_prepare) || defined(CASE_combine_max_combined_bytes) ||                             \
+    defined(CASE_combine_reproducible)
   using Bytes = std::span<const std::byte>;
-  template <class Exec> std::size_t combine(const Exec&, Bytes, Bytes, std::span<std::byte>, const wring::Context&) { return 0; }
+  template <class Exec> std::size_t combine(const Exec&, Bytes, Bytes, std::span<std::byte>,
+                                            const wring::Context&) {
+    return 0;
+  }
 #if !defined(CASE_combine_prepare)
   void prepare(const wring::Agreed&) {}
 #endif

@@ -46,10 +46,13 @@ enum class Without {
 };
 
 struct NoValueType {};
-template <class T> struct ValueType { using value_type = T; };
+template <class T> struct ValueType {
+  using value_type = T;
+};
 template <Without lacks>
-using ValueTypeOf = std::conditional_t<lacks == Without::value_type, NoValueType,
-                                       ValueType<std::conditional_t<lacks == Without::element_type, void*, float>>>;
+using ValueTypeOf =
+    std::conditional_t<lacks == Without::value_type, NoValueType,
+                       ValueType<std::conditional_t<lacks == Without::element_type, void*, float>>>;
 
 using Bytes = std::span<const std::byte>;
 using Space = std::span<std::byte>;
@@ -62,8 +65,12 @@ template <Without lacks = Without::nothing> struct Minimal : ValueTypeOf<lacks> 
   struct NoSize {};
 
   Minimal() = default;
-  Minimal(const Minimal&) requires(lacks != Without::copying) = default;
-  Minimal(const Minimal&) requires(lacks == Without::copying) = delete;
+  Minimal(const Minimal&)
+    requires(lacks != Without::copying)
+  = default;
+  Minimal(const Minimal&)
+    requires(lacks == Without::copying)
+  = delete;
   Minimal& operator=(const Minimal&) = delete;
 
   Size max_compressed_bytes(Size) const
@@ -73,7 +80,8 @@ template <Without lacks = Without::nothing> struct Minimal : ValueTypeOf<lacks> 
 
   template <class Exec>
     requires(lacks != Without::compress)
-  std::conditional_t<lacks == Without::compress_result, NoSize, Size> compress(const Exec&, std::span<const V>, Space, const Context&);
+  std::conditional_t<lacks == Without::compress_result, NoSize, Size>
+  compress(const Exec&, std::span<const V>, Space, const Context&);
 
   template <class Exec>
     requires(lacks != Without::decompress)
@@ -105,7 +113,8 @@ template <Without lacks = Without::nothing> struct Able : Minimal<lacks> {
     requires(lacks == Without::max_combined_bytes_const);
   template <class Exec>
     requires(lacks != Without::combine)
-  std::conditional_t<lacks == Without::combine_result, NoSize, Size> combine(const Exec&, Bytes, Bytes, Space, const Context&);
+  std::conditional_t<lacks == Without::combine_result, NoSize, Size> combine(const Exec&, Bytes, Bytes, Space,
+                                                                             const Context&);
   bool reproducible() const
     requires(lacks != Without::reproducible && lacks != Without::reproducible_const);
   bool reproducible()
@@ -113,7 +122,8 @@ template <Without lacks = Without::nothing> struct Able : Minimal<lacks> {
 
   template <class Exec>
     requires(lacks != Without::finish)
-  std::conditional_t<lacks == Without::finish_result, NoSize, Size> finish(const Exec&, Bytes, Space, const Context&);
+  std::conditional_t<lacks == Without::finish_result, NoSize, Size> finish(const Exec&, Bytes, Space,
+                                                                           const Context&);
   bool finishes() const
     requires(lacks != Without::finishes && lacks != Without::finishes_const);
   bool finishes()

@@ -20,13 +20,23 @@ constexpr bool between(Without x, Without first, Without last) { return first <=
 
 /// Whether a concept asks for a requirement, said once more and independently.
 constexpr bool breaks_compressor(Without x) { return between(x, Without::copying, Without::identity_type); }
-constexpr bool breaks_bounded(Without x) { return breaks_compressor(x) || between(x, Without::error, Without::error_const); }
+constexpr bool breaks_bounded(Without x) {
+  return breaks_compressor(x) || between(x, Without::error, Without::error_const);
+}
 constexpr bool breaks_prepared(Without x) { return breaks_compressor(x) || x == Without::prepare; }
-constexpr bool breaks_combining(Without x) { return breaks_prepared(x) || between(x, Without::combine, Without::reproducible_const); }
-constexpr bool breaks_finishing(Without x) { return breaks_combining(x) || between(x, Without::finish, Without::finishes_const); }
+constexpr bool breaks_combining(Without x) {
+  return breaks_prepared(x) || between(x, Without::combine, Without::reproducible_const);
+}
+constexpr bool breaks_finishing(Without x) {
+  return breaks_combining(x) || between(x, Without::finish, Without::finishes_const);
+}
 constexpr bool breaks_adding(Without x) { return breaks_compressor(x) || x == Without::decompress_add; }
-constexpr bool breaks_fixed_size(Without x) { return breaks_compressor(x) || between(x, Without::compressed_bytes, Without::compressed_bytes_const); }
-constexpr bool breaks_scratch(Without x) { return breaks_compressor(x) || between(x, Without::scratch_bytes, Without::scratch_bytes_const); }
+constexpr bool breaks_fixed_size(Without x) {
+  return breaks_compressor(x) || between(x, Without::compressed_bytes, Without::compressed_bytes_const);
+}
+constexpr bool breaks_scratch(Without x) {
+  return breaks_compressor(x) || between(x, Without::scratch_bytes, Without::scratch_bytes_const);
+}
 constexpr bool breaks_counts(Without x) { return breaks_compressor(x) || x == Without::fallback_blocks; }
 
 template <Without lacks> constexpr bool breaks_exactly() {
@@ -51,11 +61,15 @@ static_assert(all_archetypes(std::make_index_sequence<static_cast<std::size_t>(W
 
 // The minimal definition has no ability.
 static_assert(Compressor<Minimal<>>);
-static_assert(!BoundedCompressor<Minimal<>> && !PreparedCompressor<Minimal<>> && !CombiningCompressor<Minimal<>>);
-static_assert(!FinishingCompressor<Minimal<>> && !AddingCompressor<Minimal<>> && !FixedSizeCompressor<Minimal<>>);
+static_assert(!BoundedCompressor<Minimal<>> && !PreparedCompressor<Minimal<>> &&
+              !CombiningCompressor<Minimal<>>);
+static_assert(!FinishingCompressor<Minimal<>> && !AddingCompressor<Minimal<>> &&
+              !FixedSizeCompressor<Minimal<>>);
 static_assert(!ScratchCompressor<Minimal<>> && !CountsFallbacks<Minimal<>>);
 static_assert(!Compressor<int> && !Compressor<void*>);
 
 }  // namespace
 
-TEST_CASE("archetypes of the Compressor concepts break exactly their requirement", "[compressor][concept]") { SUCCEED("when compiled"); }
+TEST_CASE("archetypes of the Compressor concepts break exactly their requirement", "[compressor][concept]") {
+  SUCCEED("when compiled");
+}

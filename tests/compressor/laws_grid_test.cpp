@@ -10,6 +10,6 @@
 
 using namespace wring;
 
-TEMPLATE_TEST_CASE("Grid keeps the laws", "[compressor][grid][laws]", float, double, half_t, bhalf_t) {
+TEMPLATE_TEST_CASE("Grid keeps the laws", "[compressor][grid][laws]", float, half_t) {
   CHECK(testing::check_compressor_laws(Grid<TestType>{}) == std::vector<std::string>{});
 }

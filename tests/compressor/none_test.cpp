@@ -15,15 +15,16 @@
 
 using namespace wring;
 
-TEMPLATE_TEST_CASE("None keeps the laws", "[compressor][none]", float, double, half_t, bhalf_t, std::int8_t, std::uint16_t,
-                   int, std::int64_t, std::uint64_t, std::complex<float>, Kokkos::complex<double>) {
+TEMPLATE_TEST_CASE("None keeps the laws", "[compressor][none]", float, half_t, std::int8_t, std::int64_t,
+                   std::uint64_t, Kokkos::complex<double>) {
   CHECK(testing::check_compressor_laws(None<TestType>{}) == std::vector<std::string>{});
 }
 
 TEST_CASE("None copies bytes and keeps every bit", "[compressor][none]") {
   const Kokkos::DefaultHostExecutionSpace exec;
-  const std::vector<float> values{-0.0f, std::bit_cast<float>(0x7fa12345u), std::bit_cast<float>(0xffc54321u), 1e-45f,
-                                  std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max()};
+  const std::vector<float> values{
+      -0.0f,  std::bit_cast<float>(0x7fa12345u),      std::bit_cast<float>(0xffc54321u),
+      1e-45f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max()};
   std::vector<std::byte> bytes(24);
   std::vector<float> back(6);
   const None<float> none;
@@ -50,9 +51,14 @@ TEST_CASE("None refuses bytes of another length", "[compressor][none]") {
   std::vector<float> values(10, 1.0f);
   const None<float> none;
   for (const std::size_t size : {0, 1, 36, 39})
-    CHECK_THROWS_AS(none.decompress(exec, std::span<const std::byte>(bytes).first(size), std::span(values), Context{}), CodecError);
-  CHECK_THROWS_AS(none.decompress(exec, std::span<const std::byte>(bytes), std::span(values).first(9), Context{}), CodecError);
-  CHECK_THROWS_AS(none.compress(exec, std::span<const float>(values), std::span(bytes).first(39), Context{}), CodecError);
+    CHECK_THROWS_AS(
+        none.decompress(exec, std::span<const std::byte>(bytes).first(size), std::span(values), Context{}),
+        CodecError);
+  CHECK_THROWS_AS(
+      none.decompress(exec, std::span<const std::byte>(bytes), std::span(values).first(9), Context{}),
+      CodecError);
+  CHECK_THROWS_AS(none.compress(exec, std::span<const float>(values), std::span(bytes).first(39), Context{}),
+                  CodecError);
   CHECK(values == std::vector<float>(10, 1.0f));
 }
 

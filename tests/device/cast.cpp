@@ -15,7 +15,7 @@ template <class To, class T> struct Uses {
 };
 template <class T> struct Uses<T, T> {};
 
-#define CHECK(T)                         \
-  template struct Uses<wring::half_t, T>; \
+#define CHECK(T)                                                                                             \
+  template struct Uses<wring::half_t, T>;                                                                    \
   template struct Uses<wring::bhalf_t, T>;
 WRING_EACH_ELEMENT(CHECK)

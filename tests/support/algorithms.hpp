@@ -43,7 +43,8 @@ inline std::vector<AnyAlgorithm> all_algorithms(int ranks) {
     all.emplace_back(Hierarchical<Ring, Direct>(std::vector<int>{ranks - 1, 1}, {}, {}, Wire::coded));
   }
   if (ranks >= 4) {
-    all.emplace_back(Hierarchical<Hierarchical<Direct, Ring>, HalvingDoubling>(4, Hierarchical<Direct, Ring>(2)));
+    all.emplace_back(
+        Hierarchical<Hierarchical<Direct, Ring>, HalvingDoubling>(4, Hierarchical<Direct, Ring>(2)));
     all.emplace_back(Hierarchical<Ring, Hierarchical<Ring, Direct>>(1, {}, Hierarchical<Ring, Direct>(2)));
   }
   return all;

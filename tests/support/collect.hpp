@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include <wring/collective.hpp>
 #include "support/algorithms.hpp"
 #include "support/exact.hpp"
 #include "support/ranks.hpp"
+#include <wring/collective.hpp>
 
 /// One collective over plain vectors, one per rank, with a check of all that the contract says about them.
 namespace wring_test {
@@ -23,7 +23,8 @@ namespace wring_test {
 using Exec = Kokkos::DefaultHostExecutionSpace;
 using Lengths = std::vector<std::size_t>;
 template <class T> using PerRank = std::vector<std::vector<T>>;
-template <class T> using Values = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+template <class T> using Values =
+    Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 /// What is called, alike on all ranks.
 template <class Codec> struct Call {
@@ -55,7 +56,9 @@ template <class T> class Fenced {
   T* data() { return memory_.data() + fence; }
   std::size_t size() const { return size_; }
   Values<T> view(std::size_t first, std::size_t count) { return Values<T>(data() + first, count); }
-  std::vector<T> copy(std::size_t first, std::size_t count) { return {data() + first, data() + first + count}; }
+  std::vector<T> copy(std::size_t first, std::size_t count) {
+    return {data() + first, data() + first + count};
+  }
   bool fences_intact() const {
     const auto* bytes = reinterpret_cast<const unsigned char*>(memory_.data());
     const std::size_t edge = fence * sizeof(T), end = memory_.size() * sizeof(T);
@@ -73,7 +76,8 @@ template <class T> class Fenced {
 
 inline Lengths even_counts(std::size_t n, int ranks) {
   Lengths counts;
-  for (std::size_t r = 0, p = static_cast<std::size_t>(ranks); r < p; ++r) counts.push_back(n * (r + 1) / p - n * r / p);
+  for (std::size_t r = 0, p = static_cast<std::size_t>(ranks); r < p; ++r)
+    counts.push_back(n * (r + 1) / p - n * r / p);
   return counts;
 }
 
@@ -92,8 +96,10 @@ template <class Codec, class T = typename Codec::value_type>
 Collected<T> collect(const AnyAlgorithm& algorithm, const Call<Codec>& call, const PerRank<T>& inputs) {
   using namespace wring;
   const int ranks = static_cast<int>(inputs.size());
-  const bool gathers = call.collective == Collective::allgather, scatters = call.collective == Collective::reduce_scatter;
-  const std::size_t whole = gathers ? std::accumulate(call.counts.begin(), call.counts.end(), std::size_t{0}) : inputs[0].size();
+  const bool gathers = call.collective == Collective::allgather,
+             scatters = call.collective == Collective::reduce_scatter;
+  const std::size_t whole =
+      gathers ? std::accumulate(call.counts.begin(), call.counts.end(), std::size_t{0}) : inputs[0].size();
   InProcess world(ranks, call.world);
   std::deque<Fenced<T>> in, out;
   Lengths first(inputs.size(), 0), count(inputs.size(), whole);
@@ -101,7 +107,8 @@ Collected<T> collect(const AnyAlgorithm& algorithm, const Call<Codec>& call, con
     if (gathers || scatters) first[r] = at, count[r] = call.counts[r], at += call.counts[r];
     if (call.in_place && gathers) {
       in.emplace_back(std::vector<T>()), out.emplace_back(whole);
-      if (count[r]) std::memcpy(static_cast<void*>(out[r].data() + first[r]), inputs[r].data(), count[r] * sizeof(T));
+      if (count[r])
+        std::memcpy(static_cast<void*>(out[r].data() + first[r]), inputs[r].data(), count[r] * sizeof(T));
     } else {
       in.emplace_back(inputs[r]), out.emplace_back(call.in_place ? 0 : scatters ? count[r] : whole);
     }
@@ -124,10 +131,15 @@ Collected<T> collect(const AnyAlgorithm& algorithm, const Call<Codec>& call, con
     const Values<const T> from = input(r);
     const auto tensors = group(item(from, output(r), call.bound, std::span<const std::size_t>(call.counts)));
     switch (call.collective) {
-      case Collective::allreduce: return allreduces.emplace_back(call.codec, link, algorithm, call.options).start(Exec{}, tensors);
-      case Collective::reduce_scatter: return scatterers.emplace_back(call.codec, link, algorithm, call.options).start(Exec{}, tensors);
-      case Collective::allgather: return gatherers.emplace_back(call.codec, link, algorithm, call.options).start(Exec{}, tensors);
-      default: return broadcasts.emplace_back(call.codec, link, algorithm, call.options).start(Exec{}, tensors, call.root);
+    case Collective::allreduce:
+      return allreduces.emplace_back(call.codec, link, algorithm, call.options).start(Exec{}, tensors);
+    case Collective::reduce_scatter:
+      return scatterers.emplace_back(call.codec, link, algorithm, call.options).start(Exec{}, tensors);
+    case Collective::allgather:
+      return gatherers.emplace_back(call.codec, link, algorithm, call.options).start(Exec{}, tensors);
+    default:
+      return broadcasts.emplace_back(call.codec, link, algorithm, call.options)
+          .start(Exec{}, tensors, call.root);
     }
   });
   for (std::size_t r = 0; r < inputs.size(); ++r) {
@@ -145,7 +157,8 @@ Collected<T> collect(const AnyAlgorithm& algorithm, const Call<Codec>& call, con
 }
 
 /// The values of which element `i` of the whole result is made.
-template <class T> std::vector<T> terms_of(wring::Collective collective, int root, const PerRank<T>& inputs, std::size_t i) {
+template <class T> std::vector<T> terms_of(wring::Collective collective, int root, const PerRank<T>& inputs,
+                                           std::size_t i) {
   std::vector<T> terms;
   if (collective == wring::Collective::broadcast) return {inputs[static_cast<std::size_t>(root)][i]};
   for (const auto& input : inputs) {
@@ -173,13 +186,15 @@ std::string judge(const Call<Codec>& call, const PerRank<T>& inputs, const Colle
     for (const auto& part : got.results) whole.insert(whole.end(), part.begin(), part.end());
   } else {
     for (std::size_t r = 1; r < got.results.size(); ++r)
-      if (!same_bits(got.results[r], whole)) return "rank " + std::to_string(r) + " and rank 0 hold different bits";
+      if (!same_bits(got.results[r], whole))
+        return "rank " + std::to_string(r) + " and rank 0 hold different bits";
   }
   const Operation operation = reduces(call.collective) ? call.options.operation : Operation::sum;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const std::vector<T> terms = terms_of(call.collective, call.root, inputs, i);
     if (!reduced_within(operation, terms, whole[i], bound)) {
-      std::string text = "element " + std::to_string(i) + " is " + std::to_string(as_double(whole[i])) + ", made of";
+      std::string text =
+          "element " + std::to_string(i) + " is " + std::to_string(as_double(whole[i])) + ", made of";
       for (const T& x : terms) text += " " + std::to_string(as_double(x));
       return text;
     }

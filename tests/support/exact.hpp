@@ -46,8 +46,10 @@ class Cascade {
 };
 
 template <class T> double as_double(T x) {
-  if constexpr (wring::FloatElement<T>) return static_cast<double>(wring::detail::widen(x));
-  else return static_cast<double>(x);
+  if constexpr (wring::FloatElement<T>)
+    return static_cast<double>(wring::detail::widen(x));
+  else
+    return static_cast<double>(x);
 }
 
 /// The double that an uncompressed sum of special values gives, or a finite number if all are finite.
@@ -59,7 +61,8 @@ template <class T> double special_sum(const std::vector<T>& terms) {
 }
 
 /// Whether y is the exact reduction of the terms within `bound`, as IEEE arithmetic has it where terms are not finite.
-template <class T> bool reduced_within(wring::Operation operation, const std::vector<T>& terms, T result, double bound) {
+template <class T> bool reduced_within(wring::Operation operation, const std::vector<T>& terms, T result,
+                                       double bound) {
   const double y = as_double(result);
   if (wring::adds(operation)) {
     const double special = special_sum(terms);
@@ -78,8 +81,10 @@ template <class T> bool reduced_within(wring::Operation operation, const std::ve
   double best = as_double(terms.front());
   for (const T& x : terms) {
     const double v = as_double(x);
-    if (std::isnan(v) || std::isnan(best)) best = std::numeric_limits<double>::quiet_NaN();
-    else if (operation == wring::Operation::min ? v < best : v > best) best = v;
+    if (std::isnan(v) || std::isnan(best))
+      best = std::numeric_limits<double>::quiet_NaN();
+    else if (operation == wring::Operation::min ? v < best : v > best)
+      best = v;
   }
   if (std::isnan(best)) return std::isnan(y);
   if (!std::isfinite(best)) return y == best;

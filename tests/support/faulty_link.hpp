@@ -24,7 +24,8 @@ class FaultyLink {
   /// Changes a message; `number` counts the agreement's messages of this rank, or the others.
   using Damage = std::function<void(bool agreement, int number, Bytes& message)>;
 
-  explicit FaultyLink(wring::InProcessTransport& link, Damage damage = {}) : link_(&link), damage_(std::move(damage)) {}
+  explicit FaultyLink(wring::InProcessTransport& link, Damage damage = {})
+      : link_(&link), damage_(std::move(damage)) {}
 
   int rank() const { return link_->rank(); }
   int size() const { return link_->size(); }
@@ -38,7 +39,9 @@ class FaultyLink {
     damage_(agreement, agreement ? agreements_++ : messages_++, message);
     return link_->send(peer, channel, message);
   }
-  Request receive(int peer, int channel, std::span<std::byte> bytes) { return link_->receive(peer, channel, bytes); }
+  Request receive(int peer, int channel, std::span<std::byte> bytes) {
+    return link_->receive(peer, channel, bytes);
+  }
   std::optional<std::size_t> test(Request& request) { return link_->test(request); }
   bool cancel(Request& request) { return link_->cancel(request); }
 

@@ -97,7 +97,9 @@ inline std::string describe(const std::vector<Outcome>& outcomes) {
   for (std::size_t r = 0; r < outcomes.size(); ++r) {
     const Outcome& o = outcomes[r];
     text += "\n  rank " + std::to_string(r) + ": " +
-            (o.hangs ? "hangs" : o.ok() ? "ok" : "error " + std::to_string(static_cast<int>(o.cause)) + ": " + o.text);
+            (o.hangs  ? "hangs"
+             : o.ok() ? "ok"
+                      : "error " + std::to_string(static_cast<int>(o.cause)) + ": " + o.text);
   }
   return text;
 }

@@ -20,14 +20,17 @@ constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
 }
 
 template <class T> T to_element(double x) {
-  if constexpr (wring::FloatElement<T> && sizeof(T) == 2) return T(static_cast<float>(x));
-  else return static_cast<T>(x);
+  if constexpr (wring::FloatElement<T> && sizeof(T) == 2)
+    return T(static_cast<float>(x));
+  else
+    return static_cast<T>(x);
 }
 
 /// Small whole numbers: sums of up to 15 of them are exact in every element type.
 template <class T> std::vector<T> whole_numbers(std::size_t n, std::uint64_t seed) {
   std::vector<T> x(n);
-  for (std::size_t i = 0; i < n; ++i) x[i] = to_element<T>(static_cast<double>(random_bits(seed, i) % 17) - 8);
+  for (std::size_t i = 0; i < n; ++i)
+    x[i] = to_element<T>(static_cast<double>(random_bits(seed, i) % 17) - 8);
   return x;
 }
 
@@ -37,7 +40,8 @@ template <class T> std::vector<T> real_numbers(std::size_t n, std::uint64_t seed
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint64_t bits = random_bits(seed, i);
     const double unit = static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-63;
-    x[i] = to_element<T>(greatest * unit * std::ldexp(1.0, -static_cast<int>(random_bits(seed + 1000, i) % 6)));
+    x[i] =
+        to_element<T>(greatest * unit * std::ldexp(1.0, -static_cast<int>(random_bits(seed + 1000, i) % 6)));
   }
   return x;
 }

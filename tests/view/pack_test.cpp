@@ -78,7 +78,8 @@ TEST_CASE("pack: large strided views, gaps left alone", "[view]") {
   unpack<float>(Exec{}, std::span<const float>(flat), column.data(), shape_of(column));
   Exec{}.fence();
   bool good = true;
-  for (std::size_t i = 0; i < flat.size(); ++i) good = good && m(i, 0) == -1 && m(i, 1) == flat[i] && m(i, 2) == -1;
+  for (std::size_t i = 0; i < flat.size(); ++i)
+    good = good && m(i, 0) == -1 && m(i, 1) == flat[i] && m(i, 2) == -1;
   REQUIRE(good);
   std::vector<float> back(9001);
   pack<float>(Exec{}, static_cast<const float*>(column.data()), shape_of(column), std::span<float>(back));

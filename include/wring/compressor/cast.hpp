@@ -34,15 +34,20 @@ class Cast {
 
   constexpr Overflow overflow() const noexcept { return overflow_; }
 
-  static constexpr std::size_t compressed_bytes(std::size_t n) { return detail::checked_bytes(n, sizeof(To)); }
+  static constexpr std::size_t compressed_bytes(std::size_t n) {
+    return detail::checked_bytes(n, sizeof(To));
+  }
   static constexpr std::size_t max_compressed_bytes(std::size_t n) { return compressed_bytes(n); }
 
   Identity identity() const {
-    return {.name = Format::name, .version = 1, .options = saturates() ? "overflow=saturate" : "overflow=infinity"};
+    return {.name = Format::name,
+            .version = 1,
+            .options = saturates() ? "overflow=saturate" : "overflow=infinity"};
   }
 
   template <class Exec>
-  std::size_t compress(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes, const Context&) const {
+  std::size_t compress(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
+                       const Context&) const {
     const std::size_t size = compressed_bytes(values.size());
     detail::expect_space(Format::name, bytes.size(), size);
     const detail::CastEncode<To, T> element{saturates() ? Format::greatest : Format::infinity};
@@ -52,15 +57,19 @@ class Cast {
   }
 
   template <class Exec>
-  void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values, const Context&) const {
+  void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
+                  const Context&) const {
     const detail::CastDecode<To, T> element{saturates()};
-    detail::convert("wring::cast::decompress", exec, element, codes(bytes, values), values.data(), values.size());
+    detail::convert("wring::cast::decompress", exec, element, codes(bytes, values), values.data(),
+                    values.size());
   }
 
   template <class Exec>
-  void decompress_add(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values, const Context&) const {
+  void decompress_add(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
+                      const Context&) const {
     const detail::CastDecodeAdd<To, T> element{saturates()};
-    detail::convert("wring::cast::decompress_add", exec, element, codes(bytes, values), values.data(), values.size());
+    detail::convert("wring::cast::decompress_add", exec, element, codes(bytes, values), values.data(),
+                    values.size());
   }
 
  private:

@@ -23,14 +23,16 @@ template <ElementType T = float> class None {
   static Identity identity() { return {.name = "none", .version = 1, .options = {}}; }
 
   template <class Exec>
-  std::size_t compress(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes, const Context&) const {
+  std::size_t compress(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
+                       const Context&) const {
     detail::expect_space("none", bytes.size(), values.size_bytes());
     detail::copy_bytes(exec, values.data(), bytes.data(), values.size_bytes());
     return values.size_bytes();
   }
 
   template <class Exec>
-  void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values, const Context&) const {
+  void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
+                  const Context&) const {
     detail::expect_encoded("none", bytes.size(), values.size_bytes(), values.size());
     detail::copy_bytes(exec, bytes.data(), values.data(), bytes.size());
   }

@@ -14,7 +14,8 @@ template <class Exec> void copy_bytes(const Exec& exec, const void* from, void* 
   if (bytes == 0) return;
   using Space = typename Exec::memory_space;
   using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
-  const Kokkos::View<const unsigned char*, Space, Unmanaged> source(static_cast<const unsigned char*>(from), bytes);
+  const Kokkos::View<const unsigned char*, Space, Unmanaged> source(static_cast<const unsigned char*>(from),
+                                                                    bytes);
   const Kokkos::View<unsigned char*, Space, Unmanaged> target(static_cast<unsigned char*>(to), bytes);
   Kokkos::deep_copy(exec, target, source);
 }

@@ -90,7 +90,8 @@ template <class To, class Wide> KOKKOS_INLINE_FUNCTION std::uint32_t encode16(Wi
 
 /// The value that a pattern stands for, in the computation type of T. Where T is the other 16-bit type it is rounded to what T
 /// can hold, and may overflow there: the same choice holds.
-template <class To, class T> KOKKOS_INLINE_FUNCTION typename FloatTraits<T>::Wide decode16(std::uint32_t bits, bool saturate) {
+template <class To, class T> KOKKOS_INLINE_FUNCTION typename FloatTraits<T>::Wide decode16(std::uint32_t bits,
+                                                                                           bool saturate) {
   const bool is_nan = (bits & 0x7fffu) > Format16<To>::infinity;
   const float x = Format16<To>::to_float(choose(is_nan, Format16<To>::nan, bits));
   if constexpr (sizeof(T) == 2) {
@@ -133,7 +134,8 @@ template <class Element, class In, class Out, int run> struct ConvertRuns {
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const std::size_t first = static_cast<std::size_t>(index) * run;
-    if (count - first >= run) convert_run(element, in + first, out + first);
+    if (count - first >= run)
+      convert_run(element, in + first, out + first);
     else
       for (std::size_t i = first; i < count; ++i) element(in[i], out[i]);
   }
@@ -146,12 +148,14 @@ template <class Element, class In, class Out, int run> struct ConvertRuns {
 };
 
 template <class Element, class In, class Out, class Exec>
-void convert(const char* label, const Exec& exec, const Element& element, const In* in, Out* out, std::size_t count) {
+void convert(const char* label, const Exec& exec, const Element& element, const In* in, Out* out,
+             std::size_t count) {
   if (count == 0) return;
   constexpr int run = std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace> ? 512 : 1;
   const auto runs = static_cast<std::int64_t>(count / run + (count % run != 0));
   using Policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for(label, Policy(exec, 0, runs), ConvertRuns<Element, In, Out, run>{in, out, count, element});
+  Kokkos::parallel_for(label, Policy(exec, 0, runs),
+                       ConvertRuns<Element, In, Out, run>{in, out, count, element});
 }
 
 }  // namespace wring::inline v0::detail

@@ -26,59 +26,94 @@ template <class C, class Exec> struct Call {
 };
 
 template <class C, class Exec> constexpr void explain_sizes() {
-  static_assert(requires(const C& codec, std::size_t n) { { codec.max_compressed_bytes(n) } -> std::convertible_to<std::size_t>; },
-                "wring: the compressor has no const member max_compressed_bytes(std::size_t values) that returns the greatest number "
-                "of bytes which compress can write: see docs/concepts.md");
-  static_assert(requires(const C& codec) { { codec.identity() } -> std::convertible_to<Identity>; },
-                "wring: the compressor has no const member identity() that returns a wring::Identity (name, version, options): see "
-                "docs/concepts.md");
+  static_assert(
+      requires(const C& codec, std::size_t n) {
+        { codec.max_compressed_bytes(n) } -> std::convertible_to<std::size_t>;
+      }, "wring: the compressor has no const member max_compressed_bytes(std::size_t values) that returns "
+         "the greatest number "
+         "of bytes which compress can write: see docs/concepts.md");
+  static_assert(
+      requires(const C& codec) {
+        { codec.identity() } -> std::convertible_to<Identity>;
+      }, "wring: the compressor has no const member identity() that returns a wring::Identity (name, "
+         "version, options): see "
+         "docs/concepts.md");
 }
 
 template <class C, class Exec> constexpr void explain_calls() {
-  static_assert(requires(Call<C, Exec> a) { { a.codec.compress(a.exec, a.values, a.bytes, a.context) } -> std::convertible_to<std::size_t>; },
-                "wring: the compressor has no member compress(exec, std::span<const value_type> values, std::span<std::byte> bytes, "
-                "const wring::Context&) that returns the number of bytes written: see docs/concepts.md");
-  static_assert(requires(Call<C, Exec> a) { a.codec.decompress(a.exec, a.encoded, a.decoded, a.context); },
-                "wring: the compressor has no member decompress(exec, std::span<const std::byte> bytes, std::span<value_type> values, "
-                "const wring::Context&): see docs/concepts.md");
+  static_assert(
+      requires(Call<C, Exec> a) {
+        { a.codec.compress(a.exec, a.values, a.bytes, a.context) } -> std::convertible_to<std::size_t>;
+      }, "wring: the compressor has no member compress(exec, std::span<const value_type> values, "
+         "std::span<std::byte> bytes, "
+         "const wring::Context&) that returns the number of bytes written: see docs/concepts.md");
+  static_assert(
+      requires(Call<C, Exec> a) { a.codec.decompress(a.exec, a.encoded, a.decoded, a.context); },
+      "wring: the compressor has no member decompress(exec, std::span<const std::byte> bytes, "
+      "std::span<value_type> values, "
+      "const wring::Context&): see docs/concepts.md");
 }
 
 /// Abilities that are there by half: a misspelt or forgotten member would otherwise switch the ability off in silence.
 template <class C, class Exec> constexpr void explain_abilities() {
   constexpr bool bounds = requires(C& codec) { codec.error(1.0); };
-  constexpr bool combines = requires(Call<C, Exec> a) { a.codec.combine(a.exec, a.encoded, a.encoded, a.bytes, a.context); };
-  constexpr bool finishes = requires(Call<C, Exec> a) { a.codec.finish(a.exec, a.encoded, a.bytes, a.context); };
+  constexpr bool combines =
+      requires(Call<C, Exec> a) { a.codec.combine(a.exec, a.encoded, a.encoded, a.bytes, a.context); };
+  constexpr bool finishes =
+      requires(Call<C, Exec> a) { a.codec.finish(a.exec, a.encoded, a.bytes, a.context); };
   constexpr bool says_finishes = requires(C& codec) { codec.finishes(); };
   static_assert(!bounds || BoundedCompressor<C, Exec>,
-                "wring: the compressor has a member error, which must be const, take max_abs and return a double: see BoundedCompressor "
+                "wring: the compressor has a member error, which must be const, take max_abs and return a "
+                "double: see BoundedCompressor "
                 "in docs/concepts.md");
   static_assert(!combines || PreparedCompressor<C, Exec>,
-                "wring: the compressor has combine but no member prepare(const wring::Agreed&): see CombiningCompressor in "
+                "wring: the compressor has combine but no member prepare(const wring::Agreed&): see "
+                "CombiningCompressor in "
                 "docs/concepts.md");
-  static_assert(!combines || requires(const C& codec, std::size_t n, int terms) { { codec.max_combined_bytes(n, terms) } -> std::convertible_to<std::size_t>; },
-                "wring: the compressor has combine but no const member max_combined_bytes(std::size_t values, int terms): see "
-                "CombiningCompressor in docs/concepts.md");
-  static_assert(!combines || requires(const C& codec) { { codec.reproducible() } -> std::convertible_to<bool>; },
-                "wring: the compressor has combine but no const member reproducible() that returns a bool: see CombiningCompressor in "
-                "docs/concepts.md");
-  static_assert(!combines || requires(Call<C, Exec> a) { { a.codec.combine(a.exec, a.encoded, a.encoded, a.bytes, a.context) } -> std::convertible_to<std::size_t>; },
-                "wring: combine must return the number of bytes written: see CombiningCompressor in docs/concepts.md");
+  static_assert(
+      !combines ||
+          requires(const C& codec, std::size_t n, int terms) {
+            { codec.max_combined_bytes(n, terms) } -> std::convertible_to<std::size_t>;
+          },
+      "wring: the compressor has combine but no const member max_combined_bytes(std::size_t values, int "
+      "terms): see "
+      "CombiningCompressor in docs/concepts.md");
+  static_assert(
+      !combines ||
+          requires(const C& codec) {
+            { codec.reproducible() } -> std::convertible_to<bool>;
+          },
+      "wring: the compressor has combine but no const member reproducible() that returns a bool: see "
+      "CombiningCompressor in "
+      "docs/concepts.md");
+  static_assert(
+      !combines ||
+          requires(Call<C, Exec> a) {
+            {
+              a.codec.combine(a.exec, a.encoded, a.encoded, a.bytes, a.context)
+            } -> std::convertible_to<std::size_t>;
+          },
+      "wring: combine must return the number of bytes written: see CombiningCompressor in docs/concepts.md");
   static_assert(!(finishes || says_finishes) || FinishingCompressor<C, Exec>,
-                "wring: a finishing compressor needs combine with all that belongs to it, finish(exec, sum, out, context) that returns "
-                "the number of bytes written, and a const member finishes(): see FinishingCompressor in docs/concepts.md");
+                "wring: a finishing compressor needs combine with all that belongs to it, finish(exec, sum, "
+                "out, context) that returns "
+                "the number of bytes written, and a const member finishes(): see FinishingCompressor in "
+                "docs/concepts.md");
 }
 
 /// Refuses what is no compressor, with one sentence for each requirement that it lacks.
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace> constexpr void explain_compressor() {
-  static_assert(std::copy_constructible<C>,
-                "wring: the compressor cannot be copied; an operation keeps a copy of it, let it refer to what must not be copied: see "
-                "docs/concepts.md");
-  static_assert(requires { typename C::value_type; },
-                "wring: the compressor has no member type value_type, the type of the values that it encodes: see docs/concepts.md");
+  static_assert(std::copy_constructible<C>, "wring: the compressor cannot be copied; an operation keeps a "
+                                            "copy of it, let it refer to what must not be copied: see "
+                                            "docs/concepts.md");
+  static_assert(
+      requires { typename C::value_type; }, "wring: the compressor has no member type value_type, the type "
+                                            "of the values that it encodes: see docs/concepts.md");
   explain_sizes<C, Exec>();
   if constexpr (requires { typename C::value_type; }) {
     static_assert(ElementType<typename C::value_type>,
-                  "wring: the compressor's value_type is no element type: float, double, wring::half_t, wring::bhalf_t, an integer or a "
+                  "wring: the compressor's value_type is no element type: float, double, wring::half_t, "
+                  "wring::bhalf_t, an integer or a "
                   "complex number: see docs/concepts.md");
     explain_calls<C, Exec>();
     if constexpr (Compressor<C, Exec>) explain_abilities<C, Exec>();
@@ -88,7 +123,8 @@ template <class C, class Exec = Kokkos::DefaultHostExecutionSpace> constexpr voi
 /// Refuses a bound on the result where the compressor promises none.
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace> constexpr void explain_bound() {
   static_assert(BoundedCompressor<C, Exec>,
-                "wring: this compressor promises no bound, so a bound on the result cannot be asked for; use Grid or None, or give the "
+                "wring: this compressor promises no bound, so a bound on the result cannot be asked for; use "
+                "Grid or None, or give the "
                 "compressor a const member error(double max_abs): see BoundedCompressor in docs/concepts.md");
 }
 

@@ -28,8 +28,9 @@ inline void expect_space(const char* codec, std::size_t given, std::size_t neede
 /// What `decompress` of a codec of fixed size does first: any other number of bytes is not what `compress` wrote.
 inline void expect_encoded(const char* codec, std::size_t given, std::size_t needed, std::size_t values) {
   if (given != needed)
-    throw CodecError(std::string("wring: ") + codec + ": " + std::to_string(values) + " values are encoded in " +
-                     std::to_string(needed) + " bytes, but " + std::to_string(given) + " arrived");
+    throw CodecError(std::string("wring: ") + codec + ": " + std::to_string(values) +
+                     " values are encoded in " + std::to_string(needed) + " bytes, but " +
+                     std::to_string(given) + " arrived");
 }
 
 }  // namespace wring::inline v0::detail

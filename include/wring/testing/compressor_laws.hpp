@@ -25,9 +25,11 @@ namespace wring::inline v0::testing {
 
 /// What a compressor may be excused from.
 struct CompressorLawOptions {
-  bool stateful = false;  ///< it keeps something from call to call (residuals), so that equal inputs may give different bytes
-  bool specials = true;   ///< it takes NaN and infinities: they arrive, and leave their neighbours finite
-  bool saturates = true;  ///< false: finite values beyond the range of its format become infinities, as its user chose
+  bool stateful =
+      false;  ///< it keeps something from call to call (residuals), so that equal inputs may give different bytes
+  bool specials = true;  ///< it takes NaN and infinities: they arrive, and leave their neighbours finite
+  bool saturates =
+      true;  ///< false: finite values beyond the range of its format become infinities, as its user chose
 };
 
 /// The laws of the concept Compressor and of each refined ability that Codec has. See check_compressor_laws.
@@ -52,7 +54,8 @@ template <class Codec, class Exec> class CompressorLaws {
         if constexpr (CombiningCompressor<Codec, Exec>) combines(kind, n, where);
       }
     }
-    for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{513}, std::size_t{1000}}) survives_damage(n);
+    for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{513}, std::size_t{1000}})
+      survives_damage(n);
     if (cases_ == 0) fail("prepare", "it declines every bound and every argument: nothing was tried");
     return calls_.failures();
   }
@@ -72,13 +75,19 @@ template <class Codec, class Exec> class CompressorLaws {
 
   /// A compressor prepared for `ranks` inputs of n values with magnitudes up to max_abs. Nothing if it declines: an argument that
   /// it does not take, or a bound that it cannot hold.
-  std::optional<Case> prepared(Collective collective, Operation operation, int ranks, std::size_t n, double max_abs, double allowed,
-                               const std::string& where) {
+  std::optional<Case> prepared(Collective collective, Operation operation, int ranks, std::size_t n,
+                               double max_abs, double allowed, const std::string& where) {
     Case c{codec_, {}, where};
     c.context.collective = collective, c.context.operation = operation, c.context.ranks = ranks;
     c.context.count = c.context.total = n, c.context.allowed_error = allowed;
     if constexpr (prepares) {
-      Agreed agreed{.collective = collective, .operation = operation, .ranks = ranks, .total = n, .max_abs = max_abs, .allowed_error = {}, .measured = true};
+      Agreed agreed{.collective = collective,
+                    .operation = operation,
+                    .ranks = ranks,
+                    .total = n,
+                    .max_abs = max_abs,
+                    .allowed_error = {},
+                    .measured = true};
       if (allowed < unlimited) agreed.allowed_error = allowed;
       try {
         c.codec.prepare(agreed);
@@ -96,17 +105,20 @@ template <class Codec, class Exec> class CompressorLaws {
     const Identity identity = codec_.identity(), copied = Codec(codec_).identity();
     if (identity.name.empty() || identity.name.find_first_of(" \t\n") != std::string::npos)
       fail("identity", "the name is empty or has spaces: \"" + identity.name + "\"");
-    if (identity.name != copied.name || identity.version != copied.version || identity.options != copied.options)
+    if (identity.name != copied.name || identity.version != copied.version ||
+        identity.options != copied.options)
       fail("identity", "a copy has another identity");
   }
 
   /// Never decreasing in 64 bits; beyond what 64 bits can count, an Error.
   void sizes_are_worst_cases() {
-    never_decreases("max_compressed_bytes", [this](std::size_t n) -> std::size_t { return codec_.max_compressed_bytes(n); });
+    never_decreases("max_compressed_bytes",
+                    [this](std::size_t n) -> std::size_t { return codec_.max_compressed_bytes(n); });
     if constexpr (CombiningCompressor<Codec, Exec>) {
       const double max_abs = 1;
       if (auto c = prepared(Collective::allreduce, Operation::sum, 3, 1000, max_abs, 0.25, "sizes"))
-        never_decreases("max_combined_bytes", [&](std::size_t n) -> std::size_t { return c->codec.max_combined_bytes(n, 3); });
+        never_decreases("max_combined_bytes",
+                        [&](std::size_t n) -> std::size_t { return c->codec.max_combined_bytes(n, 3); });
     }
   }
 
@@ -114,19 +126,22 @@ template <class Codec, class Exec> class CompressorLaws {
     std::vector<std::size_t> counts;
     for (std::size_t n = 0; n <= 1026; ++n) counts.push_back(n);
     for (int power = 11; power < 62; ++power)
-      for (const int step : {-1, 0, 1}) counts.push_back((std::size_t{1} << power) + static_cast<std::size_t>(step));
+      for (const int step : {-1, 0, 1})
+        counts.push_back((std::size_t{1} << power) + static_cast<std::size_t>(step));
     std::size_t last = 0;
     bool refused = false;
     for (const std::size_t n : counts) {
       try {
         const std::size_t bytes = size(n);
-        if (refused || bytes < last) return fail("size", name + "(" + std::to_string(n) + ") is smaller than for fewer values");
+        if (refused || bytes < last)
+          return fail("size", name + "(" + std::to_string(n) + ") is smaller than for fewer values");
         last = bytes;
       } catch (const Error&) {
         refused = true;
       }
     }
-    if (!refused && last < (std::size_t{1} << 40)) fail("size", name + "(2^61) is too small to be true: " + std::to_string(last));
+    if (!refused && last < (std::size_t{1} << 40))
+      fail("size", name + "(2^61) is too small to be true: " + std::to_string(last));
   }
 
   /// The allowed errors to try for one encoding. A prepared compressor knows what it can hold only then, and may decline.
@@ -166,14 +181,16 @@ template <class Codec, class Exec> class CompressorLaws {
     if (!(e >= 0 && e >= codec.error(max_abs / 2)))
       fail("error", "error(" + number(max_abs) + ") is negative, NaN or less than for smaller values");
     if (max_abs > 0 && !(e <= allowed))
-      fail("error", "prepare accepts the bound " + number(allowed) + ", but error(max_abs) is " + number(e) + " (" + where + ")");
+      fail("error", "prepare accepts the bound " + number(allowed) + ", but error(max_abs) is " + number(e) +
+                        " (" + where + ")");
   }
 
   void has_the_size_it_knows(const Codec& codec, const Bytes& piece, std::size_t n) {
     if constexpr (FixedSizeCompressor<Codec, Exec>)
       if (piece.size() != codec.compressed_bytes(n))
-        fail("fixed size", "compress of " + std::to_string(n) + " values wrote " + std::to_string(piece.size()) +
-                               " bytes, compressed_bytes says " + std::to_string(codec.compressed_bytes(n)));
+        fail("fixed size", "compress of " + std::to_string(n) + " values wrote " +
+                               std::to_string(piece.size()) + " bytes, compressed_bytes says " +
+                               std::to_string(codec.compressed_bytes(n)));
   }
 
   /// Equal input, equal bytes: again, on a copy, and whatever lay in the output before.
@@ -183,7 +200,8 @@ template <class Codec, class Exec> class CompressorLaws {
     for (Case* which : {&c, &copy}) {
       const auto again = calls_.encode(*which, values, std::byte{0x5a});
       if (again && *again != piece)
-        return fail("deterministic", "compress of equal values gave other bytes the second time (" + c.where + ")");
+        return fail("deterministic",
+                    "compress of equal values gave other bytes the second time (" + c.where + ")");
     }
   }
 
@@ -194,7 +212,8 @@ template <class Codec, class Exec> class CompressorLaws {
   }
 
   /// Within the bound, where there is one; and non-finite values arrive at their place and nowhere else.
-  void keeps_its_word(std::span<const T> values, std::span<const T> decoded, double allowed, const std::string& where) {
+  void keeps_its_word(std::span<const T> values, std::span<const T> decoded, double allowed,
+                      const std::string& where) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if constexpr (is_complex_v<T>) {
         check_scalar(values[i].real(), decoded[i].real(), allowed, where, i, values.size());
@@ -205,27 +224,34 @@ template <class Codec, class Exec> class CompressorLaws {
     }
   }
 
-  template <class S> void check_scalar(S value, S decoded, double allowed, const std::string& where, std::size_t i, std::size_t n) {
-    const auto place = [&] { return "value " + std::to_string(i) + " of " + std::to_string(n) + " (" + where + ")"; };
+  template <class S> void check_scalar(S value, S decoded, double allowed, const std::string& where,
+                                       std::size_t i, std::size_t n) {
+    const auto place = [&] {
+      return "value " + std::to_string(i) + " of " + std::to_string(n) + " (" + where + ")";
+    };
     if constexpr (FloatElement<S>) {
-      const double x = detail::widen(value), y = detail::widen(decoded);
+      const double x = wring::detail::widen(value), y = wring::detail::widen(decoded);
       if (std::isfinite(x) && (std::isnan(y) || (std::isinf(y) && options_.saturates)))
         return fail("finite", "a finite value arrives as NaN or infinity: " + place());
       if (!std::isfinite(x) && !(y == x || (std::isnan(x) && std::isnan(y))))
         return fail("special values", "NaN or an infinity arrives as something else: " + place());
       if (std::isfinite(x) && bounded && !(std::fabs(y - x) <= allowed))
-        fail("bound", place() + ": " + number(x) + " arrives as " + number(y) + ", allowed error " + number(allowed));
+        fail("bound",
+             place() + ": " + number(x) + " arrives as " + number(y) + ", allowed error " + number(allowed));
     } else if (bounded) {
       using U = std::make_unsigned_t<S>;
-      const U difference = value < decoded ? static_cast<U>(static_cast<U>(decoded) - static_cast<U>(value)) : static_cast<U>(static_cast<U>(value) - static_cast<U>(decoded));
+      const U difference = value < decoded ? static_cast<U>(static_cast<U>(decoded) - static_cast<U>(value))
+                                           : static_cast<U>(static_cast<U>(value) - static_cast<U>(decoded));
       if (!(static_cast<double>(difference) <= allowed)) fail("bound", place());
     }
   }
 
   static bool same_value(const T& a, const T& b) {
     if (std::memcmp(&a, &b, sizeof(T)) == 0) return true;
-    if constexpr (FloatElement<T>) return std::isnan(detail::widen(a)) && std::isnan(detail::widen(b));
-    else return false;
+    if constexpr (FloatElement<T>)
+      return std::isnan(wring::detail::widen(a)) && std::isnan(wring::detail::widen(b));
+    else
+      return false;
   }
 
   /// decompress_add is decompress, then an addition of elements.
@@ -234,8 +260,9 @@ template <class Codec, class Exec> class CompressorLaws {
     const auto sums = calls_.decode_add(c, piece, before);
     if (!sums) return;
     for (std::size_t i = 0; i < decoded.size(); ++i)
-      if (!same_value((*sums)[i], detail::add_values(before[i], decoded[i])))
-        return fail("adding", "decompress_add differs from decompress and add at value " + std::to_string(i) + " (" + c.where + ")");
+      if (!same_value((*sums)[i], wring::detail::add_values(before[i], decoded[i])))
+        return fail("adding", "decompress_add differs from decompress and add at value " + std::to_string(i) +
+                                  " (" + c.where + ")");
   }
 
   // ---- combination ----
@@ -249,7 +276,8 @@ template <class Codec, class Exec> class CompressorLaws {
       all.push_back(sample_values<T>(kind, n, 11 + static_cast<std::uint64_t>(rank)));
       if constexpr (FloatElement<T>)
         if (kind == Sample::huge)
-          for (T& x : all.back()) x = detail::narrow<T>(static_cast<double>(detail::widen(x)) / 4);
+          for (T& x : all.back())
+            x = wring::detail::narrow<T>(static_cast<double>(wring::detail::widen(x)) / 4);
     }
     return all;
   }
@@ -261,7 +289,8 @@ template <class Codec, class Exec> class CompressorLaws {
     for (const Operation operation : {Operation::sum, Operation::mean, Operation::min, Operation::max}) {
       const std::string name = where + ", " + name_of(operation) + " of 3";
       const double scale = max_abs > 0 ? max_abs : 1;
-      const double first = std::max(operation == Operation::sum ? scale / 64 : scale / 200, std::numeric_limits<double>::denorm_min());
+      const double first = std::max(operation == Operation::sum ? scale / 64 : scale / 200,
+                                    std::numeric_limits<double>::denorm_min());
       for (double allowed = first; allowed < 4 * scale; allowed *= 16)
         if (auto c = prepared(Collective::allreduce, operation, terms, n, max_abs, allowed, name)) {
           combines(*c, values, n, allowed);
@@ -279,21 +308,26 @@ template <class Codec, class Exec> class CompressorLaws {
       if (!piece) return;
       pieces.push_back(*piece);
     }
-    const auto ab = calls_.combine(c, pieces[0], pieces[1], n, 2), ba = calls_.combine(c, pieces[1], pieces[0], n, 2);
+    const auto ab = calls_.combine(c, pieces[0], pieces[1], n, 2),
+               ba = calls_.combine(c, pieces[1], pieces[0], n, 2);
     const auto bc = calls_.combine(c, pieces[1], pieces[2], n, 2);
     if (!ab || !ba || !bc) return;
-    const auto left = calls_.combine(c, *ab, pieces[2], n, 3), right = calls_.combine(c, pieces[0], *bc, n, 3);
+    const auto left = calls_.combine(c, *ab, pieces[2], n, 3),
+               right = calls_.combine(c, pieces[0], *bc, n, 3);
     if (!left || !right) return;
     if (c.codec.reproducible()) {
       if (*ab != *ba) fail("commutative", "combine(a, b) and combine(b, a) differ (" + c.where + ")");
-      if (*left != *right) fail("associative", "combine(combine(a, b), c) and combine(a, combine(b, c)) differ (" + c.where + ")");
+      if (*left != *right)
+        fail("associative",
+             "combine(combine(a, b), c) and combine(a, combine(b, c)) differ (" + c.where + ")");
       combines_wide(c, values, pieces, *ab, n);
     }
     decodes_to_the_result(c, values, *left, n, allowed);
   }
 
   /// What was encoded for speed combines with what was encoded for size, to the same values.
-  void combines_wide(Case& c, const std::vector<std::vector<T>>& values, const std::vector<Bytes>& pieces, const Bytes& ab, std::size_t n) {
+  void combines_wide(Case& c, const std::vector<std::vector<T>>& values, const std::vector<Bytes>& pieces,
+                     const Bytes& ab, std::size_t n) {
     Case wide = c;
     wide.context.wide = true;
     const auto a = calls_.encode(wide, values[0]);
@@ -305,7 +339,8 @@ template <class Codec, class Exec> class CompressorLaws {
       fail("wide", "a wide and a coded piece combine to other values than two coded ones (" + c.where + ")");
   }
 
-  void decodes_to_the_result(Case& c, const std::vector<std::vector<T>>& values, const Bytes& sum, std::size_t n, double allowed) {
+  void decodes_to_the_result(Case& c, const std::vector<std::vector<T>>& values, const Bytes& sum,
+                             std::size_t n, double allowed) {
     const auto finished = calls_.finish(c, sum, n, terms);
     if (!finished) return;
     Case last = Calls::with(c, Phase::final, terms);
@@ -313,10 +348,12 @@ template <class Codec, class Exec> class CompressorLaws {
     if constexpr (FloatElement<T>) {
       std::vector<double> terms_of_i(values.size());
       for (std::size_t i = 0; result && i < n; ++i) {
-        for (std::size_t rank = 0; rank < values.size(); ++rank) terms_of_i[rank] = detail::widen(values[rank][i]);
-        if (!right_result(detail::widen((*result)[i]), terms_of_i, c.context.operation, allowed))
-          return fail("combination", "value " + std::to_string(i) + " of " + std::to_string(n) + " (" + c.where + ") is " +
-                                         number(detail::widen((*result)[i])) + ", not the result within " + number(allowed));
+        for (std::size_t rank = 0; rank < values.size(); ++rank)
+          terms_of_i[rank] = wring::detail::widen(values[rank][i]);
+        if (!right_result(wring::detail::widen((*result)[i]), terms_of_i, c.context.operation, allowed))
+          return fail("combination", "value " + std::to_string(i) + " of " + std::to_string(n) + " (" +
+                                         c.where + ") is " + number(wring::detail::widen((*result)[i])) +
+                                         ", not the result within " + number(allowed));
       }
     }
   }
@@ -325,13 +362,15 @@ template <class Codec, class Exec> class CompressorLaws {
     const bool finite = std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); });
     const bool nan = std::any_of(x.begin(), x.end(), [](double v) { return std::isnan(v); });
     if (adds(operation)) {
-      if (finite) return sum_within(y, x, allowed, operation == Operation::mean ? static_cast<int>(x.size()) : 1);
+      if (finite)
+        return sum_within(y, x, allowed, operation == Operation::mean ? static_cast<int>(x.size()) : 1);
       double special = 0;  // finite terms have no say beside NaN and infinities
       for (const double v : x) special += std::isfinite(v) ? 0 : v;
       return std::isnan(special) ? std::isnan(y) : y == special;
     }
     if (nan) return std::isnan(y);
-    const double best = operation == Operation::min ? *std::min_element(x.begin(), x.end()) : *std::max_element(x.begin(), x.end());
+    const double best = operation == Operation::min ? *std::min_element(x.begin(), x.end())
+                                                    : *std::max_element(x.begin(), x.end());
     return std::isfinite(best) ? sum_within(y, {best}, allowed) : y == best;
   }
 
@@ -342,15 +381,19 @@ template <class Codec, class Exec> class CompressorLaws {
     const Sample kind = FloatElement<scalar_t<T>> && options_.specials ? Sample::specials : Sample::normal;
     const std::vector<T> values = sample_values<T>(kind, n);
     const double max_abs = greatest_magnitude<T>(values);
-    if (auto c = prepared(Collective::broadcast, Operation::sum, 2, n, max_abs, allowed_errors(max_abs).back(), "damage"))
-      if (const auto piece = calls_.encode(*c, values)) damages(*piece, [&](const Bytes& bytes, const std::string& how) {
+    if (auto c = prepared(Collective::broadcast, Operation::sum, 2, n, max_abs,
+                          allowed_errors(max_abs).back(), "damage"))
+      if (const auto piece = calls_.encode(*c, values))
+        damages(*piece, [&](const Bytes& bytes, const std::string& how) {
           const bool refused = calls_.decode_damaged(*c, bytes, n, how);
           if (FixedSizeCompressor<Codec, Exec> && bytes.size() != piece->size() && !refused)
             fail("damage", "bytes that were " + how + " are accepted, although the size is known");
         });
     if constexpr (CombiningCompressor<Codec, Exec>)
-      if (auto c = prepared(Collective::allreduce, Operation::sum, 2, n, max_abs, std::max(max_abs, 1e-3) / 16, "damage, sum"))
-        if (const auto piece = calls_.encode(*c, values)) damages(*piece, [&](const Bytes& bytes, const std::string& how) {
+      if (auto c = prepared(Collective::allreduce, Operation::sum, 2, n, max_abs,
+                            std::max(max_abs, 1e-3) / 16, "damage, sum"))
+        if (const auto piece = calls_.encode(*c, values))
+          damages(*piece, [&](const Bytes& bytes, const std::string& how) {
             calls_.combine_damaged(*c, bytes, *piece, n, how);
             calls_.decode_damaged(*c, bytes, n, how);
           });
@@ -358,7 +401,9 @@ template <class Codec, class Exec> class CompressorLaws {
 
   template <class Try> static void damages(const Bytes& piece, Try attempt) {
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, piece.size() / 2, piece.size() - 1})
-      if (size < piece.size()) attempt(Bytes(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(size)), "cut to " + std::to_string(size));
+      if (size < piece.size())
+        attempt(Bytes(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(size)),
+                "cut to " + std::to_string(size));
     for (const std::size_t more : {1, 64, 4096}) {
       Bytes longer = piece;
       longer.resize(piece.size() + more);
@@ -372,7 +417,8 @@ template <class Codec, class Exec> class CompressorLaws {
       flipped[at] = std::byte{0xff};
       attempt(flipped, "set in byte " + std::to_string(at));
     }
-    for (const unsigned fill : {0x00u, 0x7fu, 0xffu}) attempt(Bytes(piece.size(), static_cast<std::byte>(fill)), "all equal");
+    for (const unsigned fill : {0x00u, 0x7fu, 0xffu})
+      attempt(Bytes(piece.size(), static_cast<std::byte>(fill)), "all equal");
   }
 
   Codec codec_;
@@ -393,7 +439,8 @@ template <class Codec, class Exec> class CompressorLaws {
 /// `prepare` was given, special values as in IEEE arithmetic, wide and coded pieces mix.
 template <class Codec, class Exec = Kokkos::DefaultHostExecutionSpace>
   requires Compressor<Codec, Exec>
-std::vector<std::string> check_compressor_laws(const Codec& codec, const Exec& exec = Exec{}, CompressorLawOptions options = {}) {
+std::vector<std::string> check_compressor_laws(const Codec& codec, const Exec& exec = Exec{},
+                                               CompressorLawOptions options = {}) {
   return CompressorLaws<Codec, Exec>(codec, exec, options).check();
 }
 

@@ -21,7 +21,7 @@ class MagnitudeTable final : public ExchangeData {
 
   std::size_t max_bytes() const override { return entries_.size() * sizeof(Magnitudes); }
   std::size_t write(std::byte* to) const override {
-    std::memcpy(to, entries_.data(), max_bytes());
+    if (!entries_.empty()) std::memcpy(to, entries_.data(), max_bytes());
     return max_bytes();
   }
   void merge(std::span<const std::byte> from) override {

@@ -40,7 +40,7 @@ template <int bytes> struct MeasureRow {
     for (int k = 0; k < vectors; ++k) {
       F v;
       std::memcpy(&v, x + k * lanes, bytes);
-      const I magnitude = reinterpret_cast<const I&>(v) & 0x7fffffff;
+      const I magnitude = __builtin_bit_cast(I, v) & 0x7fffffff;
       const I finite = magnitude < 0x7f800000;
       const I kept = magnitude & finite;
       greatest[k] = kept > greatest[k] ? kept : greatest[k];

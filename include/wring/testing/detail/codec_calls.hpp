@@ -47,9 +47,10 @@ template <class Codec, class Exec> class CodecCalls {
   std::optional<Bytes> encode(Case& c, std::span<const T> values, std::byte fill = std::byte{0xa5}) {
     const auto input = Guarded<T>::exactly(values);
     const std::string call = "compress of " + std::to_string(values.size()) + " values (" + c.where + ")";
-    auto piece = written(c, call, values.size(), c.codec.max_compressed_bytes(values.size()), fill, [&](auto out, const Context& context) {
-      return c.codec.compress(exec_, input.constant(), out, context);
-    });
+    auto piece = written(c, call, values.size(), c.codec.max_compressed_bytes(values.size()), fill,
+                         [&](auto out, const Context& context) {
+                           return c.codec.compress(exec_, input.constant(), out, context);
+                         });
     if (!same_bytes<T>(input.constant(), values)) fail("input", call + " changed its input");
     return piece;
   }
@@ -60,9 +61,10 @@ template <class Codec, class Exec> class CodecCalls {
     const auto left = exact(a), right = exact(b);
     const std::string call = "combine of " + std::to_string(n) + " values (" + c.where + ")";
     Case hop = with(c, Phase::hop, terms);
-    return written(hop, call, n, c.codec.max_combined_bytes(n, terms), std::byte{0xa5}, [&](auto out, const Context& context) {
-      return hop.codec.combine(exec_, left.constant(), right.constant(), out, context);
-    });
+    return written(hop, call, n, c.codec.max_combined_bytes(n, terms), std::byte{0xa5},
+                   [&](auto out, const Context& context) {
+                     return hop.codec.combine(exec_, left.constant(), right.constant(), out, context);
+                   });
   }
 
   std::optional<Bytes> finish(Case& c, const Bytes& sum, std::size_t n, int terms) {
@@ -70,8 +72,9 @@ template <class Codec, class Exec> class CodecCalls {
       if (!c.codec.finishes()) return sum;
       const auto input = exact(sum);
       Case last = with(c, Phase::final, terms);
-      return written(last, "finish of " + std::to_string(n) + " values (" + c.where + ")", n, c.codec.max_combined_bytes(n, terms),
-                     std::byte{0xa5}, [&](auto out, const Context& context) {
+      return written(last, "finish of " + std::to_string(n) + " values (" + c.where + ")", n,
+                     c.codec.max_combined_bytes(n, terms), std::byte{0xa5},
+                     [&](auto out, const Context& context) {
                        return last.codec.finish(exec_, input.constant(), out, context);
                      });
     } else {
@@ -80,12 +83,14 @@ template <class Codec, class Exec> class CodecCalls {
   }
 
   /// The values of a piece that `encode`, `combine` or `finish` wrote.
-  std::optional<std::vector<T>> decode(Case& c, const Bytes& piece, std::size_t n, std::byte fill = std::byte{0xa5}) {
+  std::optional<std::vector<T>> decode(Case& c, const Bytes& piece, std::size_t n,
+                                       std::byte fill = std::byte{0xa5}) {
     const std::string call = "decompress of " + std::to_string(n) + " values (" + c.where + ")";
     Guarded<T> out(n, fill);
-    const std::optional<std::string> thrown = attempt(c, call, piece, n, [&](auto bytes, const Context& context) {
-      c.codec.decompress(exec_, bytes, out.span(), context);
-    });
+    const std::optional<std::string> thrown =
+        attempt(c, call, piece, n, [&](auto bytes, const Context& context) {
+          c.codec.decompress(exec_, bytes, out.span(), context);
+        });
     if (!out.intact()) fail("bounds", call + " wrote outside the values");
     if (thrown) return fail("inverse", call + " threw " + *thrown), std::nullopt;
     return std::vector<T>(out.span().begin(), out.span().end());
@@ -95,12 +100,14 @@ template <class Codec, class Exec> class CodecCalls {
   std::optional<std::vector<T>> decode_add(Case& c, const Bytes& piece, std::span<const T> values)
     requires AddingCompressor<Codec, Exec>
   {
-    const std::string call = "decompress_add of " + std::to_string(values.size()) + " values (" + c.where + ")";
+    const std::string call =
+        "decompress_add of " + std::to_string(values.size()) + " values (" + c.where + ")";
     Guarded<T> sums(values.size());
     std::copy(values.begin(), values.end(), sums.span().begin());
-    const std::optional<std::string> thrown = attempt(c, call, piece, values.size(), [&](auto bytes, const Context& context) {
-      c.codec.decompress_add(exec_, bytes, sums.span(), context);
-    });
+    const std::optional<std::string> thrown =
+        attempt(c, call, piece, values.size(), [&](auto bytes, const Context& context) {
+          c.codec.decompress_add(exec_, bytes, sums.span(), context);
+        });
     if (!sums.intact()) fail("bounds", call + " wrote outside the values");
     if (thrown) return fail("adding", call + " threw " + *thrown), std::nullopt;
     return std::vector<T>(sums.span().begin(), sums.span().end());
@@ -108,7 +115,8 @@ template <class Codec, class Exec> class CodecCalls {
 
   /// Bytes that no `compress` wrote: a CodecError or any values are right. Returns whether it was an error.
   bool decode_damaged(Case& c, const Bytes& piece, std::size_t n, const std::string& damage) {
-    const std::string call = "decompress of " + std::to_string(n) + " values (" + c.where + ") from bytes that were " + damage;
+    const std::string call =
+        "decompress of " + std::to_string(n) + " values (" + c.where + ") from bytes that were " + damage;
     Guarded<T> out(n);
     bool refused = false;
     const auto thrown = attempt(c, call, piece, n, [&](auto bytes, const Context& context) {
@@ -119,10 +127,12 @@ template <class Codec, class Exec> class CodecCalls {
     return refused;
   }
 
-  void combine_damaged(Case& c, const Bytes& damaged, const Bytes& good, std::size_t n, const std::string& damage)
+  void combine_damaged(Case& c, const Bytes& damaged, const Bytes& good, std::size_t n,
+                       const std::string& damage)
     requires CombiningCompressor<Codec, Exec>
   {
-    const std::string call = "combine of " + std::to_string(n) + " values (" + c.where + ") with bytes that were " + damage;
+    const std::string call =
+        "combine of " + std::to_string(n) + " values (" + c.where + ") with bytes that were " + damage;
     Guarded<std::byte> out(c.codec.max_combined_bytes(n, 2));
     Case hop = with(c, Phase::hop, 2);
     const auto other = exact(good);
@@ -156,7 +166,8 @@ template <class Codec, class Exec> class CodecCalls {
   }
 
   /// Runs `call(context)` with scratch memory of the size that the compressor asks for; what it threw, in words.
-  template <class Call> std::optional<std::string> guarded_call(Case& c, const std::string& name, std::size_t n, Call call) {
+  template <class Call> std::optional<std::string> guarded_call(Case& c, const std::string& name,
+                                                                std::size_t n, Call call) {
     std::size_t scratch_size = 0;
     if constexpr (ScratchCompressor<Codec, Exec>) scratch_size = c.codec.scratch_bytes(n);
     Guarded<std::byte> scratch(scratch_size);
@@ -175,21 +186,26 @@ template <class Codec, class Exec> class CodecCalls {
     return thrown;
   }
 
-  template <class Call> std::optional<std::string> attempt(Case& c, const std::string& name, const Bytes& piece, std::size_t n, Call call) {
+  template <class Call> std::optional<std::string> attempt(Case& c, const std::string& name,
+                                                           const Bytes& piece, std::size_t n, Call call) {
     const auto bytes = exact(piece);
     return guarded_call(c, name, n, [&](const Context& context) { call(bytes.constant(), context); });
   }
 
   /// What `call` wrote into `most` bytes: checked against the size it returned and the guards.
   template <class Call>
-  std::optional<Bytes> written(Case& c, const std::string& name, std::size_t n, std::size_t most, std::byte fill, Call call) {
+  std::optional<Bytes> written(Case& c, const std::string& name, std::size_t n, std::size_t most,
+                               std::byte fill, Call call) {
     Guarded<std::byte> out(most, fill);
     std::size_t size = 0;
-    const auto thrown = guarded_call(c, name, n, [&](const Context& context) { size = call(out.span(), context); });
-    if (!out.intact()) fail("bounds", name + " wrote outside its space of " + std::to_string(most) + " bytes");
+    const auto thrown =
+        guarded_call(c, name, n, [&](const Context& context) { size = call(out.span(), context); });
+    if (!out.intact())
+      fail("bounds", name + " wrote outside its space of " + std::to_string(most) + " bytes");
     if (thrown) return fail("total", name + " threw " + *thrown), std::nullopt;
     if (size > most) {
-      fail("size", name + " returned " + std::to_string(size) + " bytes, its worst case is " + std::to_string(most));
+      fail("size",
+           name + " returned " + std::to_string(size) + " bytes, its worst case is " + std::to_string(most));
       return std::nullopt;
     }
     return Bytes(out.span().begin(), out.span().begin() + static_cast<std::ptrdiff_t>(size));

@@ -32,6 +32,15 @@ class ExactSum {
   std::vector<double> parts_;
 };
 
+/// The same in plain arithmetic, where that leaves no doubt: nearly always, and a hundred times faster.
+inline bool clearly_within(double y, const std::vector<double>& terms, double bound, int divisor,
+                           double scale) {
+  double sum = -divisor * y, magnitude = std::fabs(sum) + divisor * bound;
+  for (const double x : terms) sum += x * scale, magnitude += std::fabs(x * scale);
+  const double rounding = static_cast<double>(terms.size() + 4) * 0x1p-52 * magnitude + 0x1p-1000;
+  return std::fabs(sum) + rounding <= divisor * bound;
+}
+
 /// Whether |divisor * y - (sum of terms)| <= divisor * bound, exactly.
 inline bool sum_within(double y, const std::vector<double>& terms, double bound, int divisor = 1) {
   if (!std::isfinite(y)) return false;
@@ -39,6 +48,7 @@ inline bool sum_within(double y, const std::vector<double>& terms, double bound,
   double greatest = std::fabs(y);
   for (const double x : terms) greatest = std::max(greatest, std::fabs(x));
   const double scale = greatest > 0x1p1000 ? 0x1p-64 : 1;  // so that nothing overflows
+  if (clearly_within(y * scale, terms, bound * scale, divisor, scale)) return true;
   for (const double direction : {1.0, -1.0}) {
     ExactSum excess;  // direction * (divisor * y - sum) - divisor * bound
     for (const double x : terms) excess.add(-direction * x * scale);

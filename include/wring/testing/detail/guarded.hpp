@@ -16,7 +16,8 @@ template <class T> class Guarded {
  public:
   explicit Guarded(std::size_t count, std::byte fill = std::byte{0xa5}, std::size_t guard = 64)
       : count_(count), guard_(guard),
-        memory_(static_cast<std::byte*>(::operator new(count * sizeof(T) + 2 * guard, std::align_val_t{64}))) {
+        memory_(
+            static_cast<std::byte*>(::operator new(count * sizeof(T) + 2 * guard, std::align_val_t{64}))) {
     std::fill_n(memory_.get(), guard, mark);
     std::fill_n(memory_.get() + guard, count * sizeof(T), fill);
     std::fill_n(memory_.get() + guard + count * sizeof(T), guard, mark);
@@ -33,7 +34,9 @@ template <class T> class Guarded {
   std::span<const T> constant() const { return {reinterpret_cast<const T*>(memory_.get() + guard_), count_}; }
 
   bool intact() const {
-    const auto marked = [this](const std::byte* at) { return std::all_of(at, at + guard_, [](std::byte b) { return b == mark; }); };
+    const auto marked = [this](const std::byte* at) {
+      return std::all_of(at, at + guard_, [](std::byte b) { return b == mark; });
+    };
     return marked(memory_.get()) && marked(memory_.get() + guard_ + count_ * sizeof(T));
   }
 
