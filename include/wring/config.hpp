@@ -4,7 +4,8 @@
 #include <wring/version.hpp>
 
 #if defined(__FAST_MATH__) || (defined(_MSC_VER) && defined(_M_FP_FAST))
-#error "wring: fast-math breaks error bounds and special values; compile the files that include wring without it"
+#error                                                                                                       \
+    "wring: fast-math breaks error bounds and special values; compile the files that include wring without it"
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)

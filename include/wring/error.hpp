@@ -44,7 +44,8 @@ struct MismatchError : Error {
 
 /// The bound asked for is smaller than the rounding that cannot be avoided. Thrown on all ranks, data are untouched.
 struct BoundUnattainable : Error {
-  explicit BoundUnattainable(const std::string& what, int rank = -1) : Error(what, rank, Cause::unattainable) {}
+  explicit BoundUnattainable(const std::string& what, int rank = -1)
+      : Error(what, rank, Cause::unattainable) {}
 };
 
 /// A compressor failed, or was given bytes that it did not write.
@@ -70,14 +71,14 @@ struct AbandonedError : Error {
 /// Throws the class that belongs to a cause: how an error that happened on another rank is raised on this one.
 [[noreturn]] inline void throw_error(Cause cause, const std::string& what, int rank) {
   switch (cause) {
-    case Cause::argument: throw InvalidArgument(what, rank);
-    case Cause::mismatch: throw MismatchError(what, rank);
-    case Cause::unattainable: throw BoundUnattainable(what, rank);
-    case Cause::codec: throw CodecError(what, rank);
-    case Cause::transport: throw TransportError(what, rank);
-    case Cause::timeout: throw TimeoutError(what, rank);
-    case Cause::abandoned: throw AbandonedError(what, rank);
-    default: throw Error(what, rank, cause);
+  case Cause::argument: throw InvalidArgument(what, rank);
+  case Cause::mismatch: throw MismatchError(what, rank);
+  case Cause::unattainable: throw BoundUnattainable(what, rank);
+  case Cause::codec: throw CodecError(what, rank);
+  case Cause::transport: throw TransportError(what, rank);
+  case Cause::timeout: throw TimeoutError(what, rank);
+  case Cause::abandoned: throw AbandonedError(what, rank);
+  default: throw Error(what, rank, cause);
   }
 }
 

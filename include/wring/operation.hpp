@@ -16,23 +16,25 @@ inline constexpr Operation mean = Operation::mean;
 inline constexpr Operation min = Operation::min;
 inline constexpr Operation max = Operation::max;
 
-constexpr bool adds(Operation operation) { return operation == Operation::sum || operation == Operation::mean; }
+constexpr bool adds(Operation operation) {
+  return operation == Operation::sum || operation == Operation::mean;
+}
 
 constexpr const char* name_of(Collective c) {
   switch (c) {
-    case Collective::allreduce: return "allreduce";
-    case Collective::reduce_scatter: return "reduce_scatter";
-    case Collective::allgather: return "allgather";
-    default: return "broadcast";
+  case Collective::allreduce: return "allreduce";
+  case Collective::reduce_scatter: return "reduce_scatter";
+  case Collective::allgather: return "allgather";
+  default: return "broadcast";
   }
 }
 
 constexpr const char* name_of(Operation operation) {
   switch (operation) {
-    case Operation::sum: return "sum";
-    case Operation::mean: return "mean";
-    case Operation::min: return "min";
-    default: return "max";
+  case Operation::sum: return "sum";
+  case Operation::mean: return "mean";
+  case Operation::min: return "min";
+  default: return "max";
   }
 }
 

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include <wring/compressor/grid.hpp>
-#include <wring/compressor/none.hpp>
 
 #include "support/matrix.hpp"
 
@@ -230,21 +229,6 @@ TEST_CASE("bound: tiny inputs of every length", "[collective][bound]") {
 TEST_CASE("bound: what the element type cannot hold is refused before anything is written",
           "[collective][bound]") {
   refused(PerRank<float>(3, std::vector<float>(50, 1e30f)), absolute(1), Cause::unattainable);
-  wring::Operation operation = wring::sum;
-  for (int i = 0; i < 2; ++i, operation = wring::mean) {
-    Call<wring::None<float>> call{.options = {.operation = operation}, .bound = absolute(1e-9)};
-    const auto got = collect(wring::Ring{}, call, PerRank<float>(3, std::vector<float>(50, 1)));
-    INFO(describe(got.outcomes));
-    REQUIRE(all_failed(got.outcomes, Cause::unattainable));
-    REQUIRE(got.outcomes[0].text == got.outcomes[2].text);
-  }
-}
-
-TEST_CASE("bound: complex numbers have none", "[collective][bound]") {
-  using C = Kokkos::complex<double>;
-  Call<wring::None<C>> call{.bound = absolute(1e-3)};
-  const auto got = collect(wring::Ring{}, call, PerRank<C>(2, std::vector<C>(3, C(1, 2))));
-  REQUIRE(all_failed(got.outcomes, Cause::argument));
 }
 
 TEST_CASE("bound: midpoints and shifts that tie drive the error beyond 0.99 of the bound, never further",

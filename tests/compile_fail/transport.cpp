@@ -30,12 +30,14 @@ struct Link : Complete {
 #if defined(CASE_memory_space)
  private:
   using memory_space = void;
+
  public:
 #endif
 // CASE_request expects: wring: the transport has no member type Request
 #if defined(CASE_request)
  private:
   using Request = void;
+
  public:
 #endif
 // CASE_request_fixed expects: wring: the transport's Request must be movable

@@ -15,7 +15,8 @@ namespace wring::inline v0 {
 /// Allgather: every rank gets everybody's values in the order of ranks, as in MPI_Allgatherv, with identical bits on all ranks, its
 /// own part included. `in` holds this rank's `counts[rank]` elements, `out` all of them; in place if `in` is that part of `out`.
 /// Otherwise as Allreduce.
-template <class Codec, class Link, class Schedule = Ring> class Allgather : public BasicCollective<Codec, Link, Schedule> {
+template <class Codec, class Link, class Schedule = Ring> class Allgather
+    : public BasicCollective<Codec, Link, Schedule> {
   using Base = BasicCollective<Codec, Link, Schedule>;
 
  public:
@@ -64,8 +65,8 @@ template <class Codec, class Link, class Schedule = Ring> class Allgather : publ
 /// Allgather with everything chosen for you: `Grid`, `Ring`. Blocking.
 template <class Exec, class In, class Out, class Link>
   requires(Kokkos::is_view_v<In> && Kokkos::is_view_v<Out> && Transport<Link>)
-Report allgather(const Exec& exec, const In& in, const Out& out, std::span<const std::size_t> counts, Bound bound, Link& link,
-                 Options options = {}) {
+Report allgather(const Exec& exec, const In& in, const Out& out, std::span<const std::size_t> counts,
+                 Bound bound, Link& link, Options options = {}) {
   return Allgather(Grid<typename Out::value_type>{}, link, Ring{}, options)(exec, in, out, counts, bound);
 }
 

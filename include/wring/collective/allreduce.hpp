@@ -24,7 +24,8 @@ namespace wring::inline v0 {
 /// Bound: with a bounded compressor, |result - exact| <= the bound for every finite element, rounding included. Special values
 /// arrive as IEEE arithmetic has them. Errors: see docs/errors.md.
 /// Cost: one agreement (2 log2 p small messages), then the messages of the algorithm (docs/algorithms.md).
-template <class Codec, class Link, class Schedule = Ring> class Allreduce : public BasicCollective<Codec, Link, Schedule> {
+template <class Codec, class Link, class Schedule = Ring> class Allreduce
+    : public BasicCollective<Codec, Link, Schedule> {
   using Base = BasicCollective<Codec, Link, Schedule>;
 
  public:

@@ -14,7 +14,8 @@ namespace wring::inline v0 {
 
 /// Broadcast: every rank gets the root's values, with identical bits on all ranks, the root's own copy included (it is replaced by
 /// what the others receive). All ranks give the same root. Otherwise as Allreduce.
-template <class Codec, class Link, class Schedule = Ring> class Broadcast : public BasicCollective<Codec, Link, Schedule> {
+template <class Codec, class Link, class Schedule = Ring> class Broadcast
+    : public BasicCollective<Codec, Link, Schedule> {
   using Base = BasicCollective<Codec, Link, Schedule>;
 
  public:
@@ -47,8 +48,10 @@ template <class Codec, class Link, class Schedule = Ring> class Broadcast : publ
 /// Broadcast with everything chosen for you: `Grid`, `Ring`. Blocking.
 template <class Exec, class View, class Link>
   requires(Kokkos::is_view_v<View> && Transport<Link>)
-Report broadcast(const Exec& exec, const View& data, int root, Bound bound, Link& link, Options options = {}) {
-  return Broadcast(Grid<typename View::non_const_value_type>{}, link, Ring{}, options)(exec, data, root, bound);
+Report broadcast(const Exec& exec, const View& data, int root, Bound bound, Link& link,
+                 Options options = {}) {
+  return Broadcast(Grid<typename View::non_const_value_type>{}, link, Ring{}, options)(exec, data, root,
+                                                                                       bound);
 }
 
 }  // namespace wring::inline v0

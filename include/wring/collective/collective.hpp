@@ -31,7 +31,8 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     expect_algorithm<Schedule>();
     detail::explain_transport<Link>();
     const Identity id = codec_.identity();
-    codec_name_ = id.name, codec_hash_ = detail::Hasher().add(id.name).add(id.version).add(id.options).value();
+    codec_name_ = id.name,
+    codec_hash_ = detail::Hasher().add(id.name).add(id.version).add(id.options).value();
   }
 
   const Options& options() const { return options_; }
@@ -60,8 +61,10 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   }
 
   /// Starts an operation over the views of `items`.
-  template <class Exec, class Items> Request start_items(Collective collective, int root, const Exec& exec, Items items) {
-    static_assert(Kokkos::is_execution_space_v<Exec>, "wring: the first argument must be a Kokkos execution space instance");
+  template <class Exec, class Items> Request start_items(Collective collective, int root, const Exec& exec,
+                                                         Items items) {
+    static_assert(Kokkos::is_execution_space_v<Exec>,
+                  "wring: the first argument must be a Kokkos execution space instance");
     using Engine = detail::ViewExecution<Codec, Link, Exec, Items>;
     const std::shared_ptr<Engine> engine = engine_for<Engine>();
     exec.fence("wring::start");
@@ -84,21 +87,25 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     std::shared_ptr<Engine> engine = std::dynamic_pointer_cast<Engine>(engine_);
     if (engine && engine->in_flight()) {
       if (!engine->settled())
-        throw InvalidArgument("this object has an operation in flight: wait for it, or use another object for a second operation",
+        throw InvalidArgument("this object has an operation in flight: wait for it, or use another object "
+                              "for a second operation",
                               link_->rank());
       engine = nullptr;  // given up and still draining on its link
     }
     if (engine_ && !engine_->settled())
-      throw InvalidArgument("this object has an operation in flight: wait for it, or use another object for a second operation",
-                            link_->rank());
+      throw InvalidArgument(
+          "this object has an operation in flight: wait for it, or use another object for a second operation",
+          link_->rank());
     if (!engine) engine_ = engine = std::make_shared<Engine>();
     return engine;
   }
 
   /// Devices: an instance of the operation's own, so that it overlaps with the user's work. Hosts have but one.
   template <class Exec> static Exec own_instance(const Exec& exec) {
-    if constexpr (detail::host_accessible_v<Exec>) return exec;
-    else return Kokkos::Experimental::partition_space(exec, 1)[0];
+    if constexpr (detail::host_accessible_v<Exec>)
+      return exec;
+    else
+      return Kokkos::Experimental::partition_space(exec, 1)[0];
   }
 
   /// The plan of the task, made once; what is wrong with it, or with the options, becomes the job's failure.
@@ -117,8 +124,14 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     job.compressor = codec_name_, job.compressor_hash = codec_hash_;
     job.algorithm = schedule_name_, job.algorithm_hash = plan_hash_, job.layout = layout_of(schedule_);
     using T = typename Codec::value_type;
-    job.type = detail::Hasher().add(sizeof(T)).add(std::is_integral_v<T>).add(is_complex_v<T>).add(std::is_signed_v<T>).value();
-    if constexpr (FloatElement<T>) job.type = detail::Hasher().add(std::string_view(FloatTraits<T>::name)).value();
+    job.type = detail::Hasher()
+                   .add(sizeof(T))
+                   .add(std::is_integral_v<T>)
+                   .add(is_complex_v<T>)
+                   .add(std::is_signed_v<T>)
+                   .value();
+    if constexpr (FloatElement<T>)
+      job.type = detail::Hasher().add(std::string_view(FloatTraits<T>::name)).value();
   }
 
   /// An algorithm may refuse (a node layout that does not fit): that is told in the agreement, like any other fault of the call.
@@ -137,7 +150,8 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   }
 
   template <class Complain> void check_plan(const Task& task, Complain complain) const {
-    const bool by_owner = task.collective == Collective::reduce_scatter || task.collective == Collective::allgather;
+    const bool by_owner =
+        task.collective == Collective::reduce_scatter || task.collective == Collective::allgather;
     if (plan_.blocks < 1) return complain("the algorithm's plan has no blocks");
     for (const Step& s : plan_.steps)
       if (s.first < 0 || s.last > plan_.blocks || s.first >= s.last ||
@@ -147,26 +161,33 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     std::vector<int> seen(static_cast<std::size_t>(plan_.ranks), 0);
     for (const int owner : plan_.owner)
       if (owner >= 0 && owner < plan_.ranks) ++seen[static_cast<std::size_t>(owner)];
-    if (plan_.owner.size() != static_cast<std::size_t>(plan_.blocks) || seen != std::vector<int>(seen.size(), 1))
+    if (plan_.owner.size() != static_cast<std::size_t>(plan_.blocks) ||
+        seen != std::vector<int>(seen.size(), 1))
       complain("the algorithm's plan must give every rank exactly one block to own");
   }
 
   template <class Complain> void check_options(Complain complain) const {
     using T = typename Codec::value_type;
-    if (options_.segment_bytes < sizeof(T)) complain("segment_bytes is " + std::to_string(options_.segment_bytes));
-    if (options_.depth < 1 || options_.depth > 30) complain("depth is " + std::to_string(options_.depth) + ", not 1..30");
+    if (options_.segment_bytes < sizeof(T))
+      complain("segment_bytes is " + std::to_string(options_.segment_bytes));
+    if (options_.depth < 1 || options_.depth > 30)
+      complain("depth is " + std::to_string(options_.depth) + ", not 1..30");
     const std::size_t widest = static_cast<std::size_t>(std::max(1, plan_.widest));
     if (options_.segment_bytes > (std::size_t{1} << 29) / widest)
-      complain("segment_bytes is so large that a message of " + std::to_string(widest) + " blocks would exceed 1 GiB");
-    if (!adds(options_.operation) && is_complex_v<T>) complain("complex numbers have no order: MIN and MAX are refused");
-    if (options_.operation == Operation::mean && std::is_integral_v<T>) complain("MEAN of integers is refused: it is no integer");
+      complain("segment_bytes is so large that a message of " + std::to_string(widest) +
+               " blocks would exceed 1 GiB");
+    if (!adds(options_.operation) && is_complex_v<T>)
+      complain("complex numbers have no order: MIN and MAX are refused");
+    if (options_.operation == Operation::mean && std::is_integral_v<T>)
+      complain("MEAN of integers is refused: it is no integer");
   }
 
   /// Encodings per result element, counted once per plan and only where a bound is divided by them.
   template <class S> const EdgeCount& edges(const S& shared) {
     bool needed = false;
     for (const auto& t : shared.tensors) needed = needed || t.bound.has_value();
-    if constexpr (CombiningCompressor<Codec> || LosslessCompressor<Codec> || !BoundedCompressor<Codec>) return no_edges_;
+    if constexpr (CombiningCompressor<Codec> || LosslessCompressor<Codec> || !BoundedCompressor<Codec>)
+      return no_edges_;
     if (!needed || !plan_fault_.empty()) return no_edges_;
     if (!counted_) edges_ = edges_of(schedule_, *planned_, plan_.ranks), counted_ = true;
     return edges_;

@@ -19,7 +19,8 @@ template <class In, class Out> struct Item {
   In in;
   Out out;
   std::optional<Bound> bound{};
-  std::span<const std::size_t> counts{};  ///< elements per rank, for reduce-scatter and allgather; read during `start` alone
+  std::span<const std::size_t>
+      counts{};  ///< elements per rank, for reduce-scatter and allgather; read during `start` alone
 };
 
 /// A tensor that is reduced (or broadcast) in place.

@@ -11,11 +11,11 @@ namespace wring::inline v0 {
 /// Options of a collective. All but `step` must be equal on all ranks; a difference is reported on every rank.
 struct Options {
   Operation operation = Operation::sum;
-  std::size_t segment_bytes = 128 * 1024;   ///< of values per block and segment: the unit of pipelining
-  int depth = 4;                            ///< segments in flight at once, 1 to 30
-  std::size_t ride_along_bytes = 2048;      ///< everybody's data up to this many bytes travel with the agreement
-  bool confirm = false;                     ///< one exchange more at the end: a failure anywhere is an error everywhere
-  std::uint64_t step = 0;                   ///< the user's step number, handed to the compressor
+  std::size_t segment_bytes = 128 * 1024;  ///< of values per block and segment: the unit of pipelining
+  int depth = 4;                           ///< segments in flight at once, 1 to 30
+  std::size_t ride_along_bytes = 2048;  ///< everybody's data up to this many bytes travel with the agreement
+  bool confirm = false;    ///< one exchange more at the end: a failure anywhere is an error everywhere
+  std::uint64_t step = 0;  ///< the user's step number, handed to the compressor
 
   friend bool operator==(const Options&, const Options&) = default;
 };

@@ -15,7 +15,8 @@ namespace wring::inline v0 {
 /// Reduce-scatter: the ranks' values are reduced, and every rank gets its part: `counts[r]` elements go to rank r, in the order
 /// of ranks, as in MPI_Reduce_scatter. `in` holds all of them, `out` this rank's part; in place if `out` is that part of `in`.
 /// Otherwise as Allreduce.
-template <class Codec, class Link, class Schedule = Ring> class ReduceScatter : public BasicCollective<Codec, Link, Schedule> {
+template <class Codec, class Link, class Schedule = Ring> class ReduceScatter
+    : public BasicCollective<Codec, Link, Schedule> {
   using Base = BasicCollective<Codec, Link, Schedule>;
 
  public:
@@ -64,8 +65,8 @@ template <class Codec, class Link, class Schedule = Ring> class ReduceScatter : 
 /// Reduce-scatter with everything chosen for you: `Grid`, `Ring`. Blocking.
 template <class Exec, class In, class Out, class Link>
   requires(Kokkos::is_view_v<In> && Kokkos::is_view_v<Out> && Transport<Link>)
-Report reduce_scatter(const Exec& exec, const In& in, const Out& out, std::span<const std::size_t> counts, Bound bound, Link& link,
-                      Options options = {}) {
+Report reduce_scatter(const Exec& exec, const In& in, const Out& out, std::span<const std::size_t> counts,
+                      Bound bound, Link& link, Options options = {}) {
   return ReduceScatter(Grid<typename Out::value_type>{}, link, Ring{}, options)(exec, in, out, counts, bound);
 }
 

@@ -50,7 +50,8 @@ class [[nodiscard]] Request {
 
  private:
   void expect_valid() const {
-    if (!state_) throw InvalidArgument("this Request has no operation: it was waited for, moved from, or never started");
+    if (!state_)
+      throw InvalidArgument("this Request has no operation: it was waited for, moved from, or never started");
   }
 
   Report wait_until(std::optional<Deadline> deadline) {
@@ -90,7 +91,8 @@ class [[nodiscard]] Request {
 
   void give_up() {
     if (!state_) return;
-    if (!state_->settled()) state_->abandon({Cause::abandoned, -1, "the operation was destroyed before its end"}, false);
+    if (!state_->settled())
+      state_->abandon({Cause::abandoned, -1, "the operation was destroyed before its end"}, false);
     state_.reset();
   }
 

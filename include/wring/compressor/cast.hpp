@@ -52,7 +52,7 @@ class Cast {
     detail::expect_space(Format::name, bytes.size(), size);
     const detail::CastEncode<To, T> element{saturates() ? Format::greatest : Format::infinity};
     auto* out = reinterpret_cast<detail::Packed16*>(bytes.data());
-    detail::convert("wring::cast::compress", exec, element, values.data(), out, values.size());
+    detail::convert("wring::encode", exec, element, values.data(), out, values.size());
     return size;
   }
 
@@ -60,16 +60,14 @@ class Cast {
   void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
                   const Context&) const {
     const detail::CastDecode<To, T> element{saturates()};
-    detail::convert("wring::cast::decompress", exec, element, codes(bytes, values), values.data(),
-                    values.size());
+    detail::convert("wring::decode", exec, element, codes(bytes, values), values.data(), values.size());
   }
 
   template <class Exec>
   void decompress_add(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
                       const Context&) const {
     const detail::CastDecodeAdd<To, T> element{saturates()};
-    detail::convert("wring::cast::decompress_add", exec, element, codes(bytes, values), values.data(),
-                    values.size());
+    detail::convert("wring::add", exec, element, codes(bytes, values), values.data(), values.size());
   }
 
  private:

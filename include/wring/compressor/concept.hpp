@@ -25,15 +25,16 @@ struct Context {
   Collective collective = Collective::allreduce;
   Operation operation = Operation::sum;
   Phase phase = Phase::own;
-  int rank = 0;                    ///< the rank whose values these are (own), or that holds them (hop, final)
-  int ranks = 1;                   ///< number of ranks in the collective
-  int terms = 1;                   ///< how many ranks' inputs the values sum up so far
-  std::uint64_t step = 0;          ///< the user's step number: Options::step
-  std::size_t item = 0;            ///< index of the tensor within its group
-  std::size_t first = 0;           ///< index of the first value within the tensor
-  std::size_t count = 0;           ///< number of values
-  std::size_t total = 0;           ///< number of values of the whole tensor
-  double allowed_error = std::numeric_limits<double>::infinity();  ///< the most that this encoding may change a value
+  int rank = 0;            ///< the rank whose values these are (own), or that holds them (hop, final)
+  int ranks = 1;           ///< number of ranks in the collective
+  int terms = 1;           ///< how many ranks' inputs the values sum up so far
+  std::uint64_t step = 0;  ///< the user's step number: Options::step
+  std::size_t item = 0;    ///< index of the tensor within its group
+  std::size_t first = 0;   ///< index of the first value within the tensor
+  std::size_t count = 0;   ///< number of values
+  std::size_t total = 0;   ///< number of values of the whole tensor
+  double allowed_error =
+      std::numeric_limits<double>::infinity();  ///< the most that this encoding may change a value
   bool wide = false;               ///< speed before size: inside a node, uncompressed but still combinable
   std::span<std::byte> scratch{};  ///< scratch_bytes(count) bytes where the compressor asked for them
 };
@@ -51,8 +52,8 @@ struct Agreed {
   Collective collective = Collective::allreduce;
   Operation operation = Operation::sum;
   int ranks = 1;
-  std::size_t total = 0;                ///< number of values of the tensor on a rank (of all ranks for allgather)
-  double max_abs = 0;                   ///< greatest |x| over the finite inputs of all ranks
+  std::size_t total = 0;  ///< number of values of the tensor on a rank (of all ranks for allgather)
+  double max_abs = 0;     ///< greatest |x| over the finite inputs of all ranks
   std::optional<double> allowed_error;  ///< the user's bound on the result, absolute, if one was asked for
   bool measured = false;                ///< whether max_abs was measured (it is when a bound was asked for)
 };
@@ -92,9 +93,8 @@ concept LosslessCompressor = BoundedCompressor<C, Exec> && requires { requires C
 /// Sets parameters (step, width, common scales) from what all ranks agreed upon, before anything is encoded. May throw
 /// BoundUnattainable or InvalidArgument: every rank throws the same, because every rank prepares from the same values.
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
-concept PreparedCompressor = Compressor<C, Exec> && requires(C& codec, const Agreed& agreed) {
-  codec.prepare(agreed);
-};
+concept PreparedCompressor =
+    Compressor<C, Exec> && requires(C& codec, const Agreed& agreed) { codec.prepare(agreed); };
 
 /// Combines encoded pieces without decoding them: exactly associative and commutative, so that every algorithm gives the same
 /// bits. `combine(exec, a, b, out, context)` returns the number of bytes written at `out`, which overlaps neither a nor b;
@@ -103,8 +103,8 @@ concept PreparedCompressor = Compressor<C, Exec> && requires(C& codec, const Agr
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
 concept CombiningCompressor =
     PreparedCompressor<C, Exec> &&
-    requires(C& codec, const C& constant, const Exec& exec, std::span<const std::byte> a, std::span<std::byte> out,
-             const Context& context, std::size_t n, int terms) {
+    requires(C& codec, const C& constant, const Exec& exec, std::span<const std::byte> a,
+             std::span<std::byte> out, const Context& context, std::size_t n, int terms) {
       { constant.max_combined_bytes(n, terms) } -> std::convertible_to<std::size_t>;
       { codec.combine(exec, a, a, out, context) } -> std::convertible_to<std::size_t>;
       { constant.reproducible() } -> std::convertible_to<bool>;
@@ -115,8 +115,8 @@ concept CombiningCompressor =
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
 concept FinishingCompressor =
     CombiningCompressor<C, Exec> &&
-    requires(C& codec, const C& constant, const Exec& exec, std::span<const std::byte> sum, std::span<std::byte> out,
-             const Context& context) {
+    requires(C& codec, const C& constant, const Exec& exec, std::span<const std::byte> sum,
+             std::span<std::byte> out, const Context& context) {
       { constant.finishes() } -> std::convertible_to<bool>;
       { codec.finish(exec, sum, out, context) } -> std::convertible_to<std::size_t>;
     };

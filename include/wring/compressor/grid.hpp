@@ -87,7 +87,7 @@ template <FloatElement T> class Grid {
     if (!prepared_) return std::max(values, largest_piece<i64>(n, options_.delta));
     if (parameters_.form == Form::values) return values;
     return parameters_.form == Form::int32 ? largest_piece<i32>(n, parameters_.delta)
-                                            : largest_piece<i64>(n, parameters_.delta);
+                                           : largest_piece<i64>(n, parameters_.delta);
   }
   std::size_t max_combined_bytes(std::size_t n, int /*terms*/) const { return max_compressed_bytes(n); }
 

@@ -16,6 +16,7 @@ namespace wring::inline v0 {
 template <ElementType T = float> class None {
  public:
   using value_type = T;
+  static constexpr bool lossless = true;
 
   static constexpr std::size_t compressed_bytes(std::size_t n) { return detail::checked_bytes(n, sizeof(T)); }
   static constexpr std::size_t max_compressed_bytes(std::size_t n) { return compressed_bytes(n); }
@@ -38,7 +39,7 @@ template <ElementType T = float> class None {
   }
 };
 
-static_assert(BoundedCompressor<None<float>> && FixedSizeCompressor<None<float>>);
+static_assert(LosslessCompressor<None<float>> && FixedSizeCompressor<None<float>>);
 static_assert(BoundedCompressor<None<half_t>> && BoundedCompressor<None<int>> &&
               BoundedCompressor<None<Kokkos::complex<double>>>);
 static_assert(!CombiningCompressor<None<float>>);

@@ -56,8 +56,10 @@ class Hasher {
     requires std::is_arithmetic_v<T> || std::is_enum_v<T>
   Hasher& add(T value) {
     std::uint64_t word = 0;
-    if constexpr (std::is_floating_point_v<T>) word = std::bit_cast<std::uint64_t>(static_cast<double>(value));
-    else word = static_cast<std::uint64_t>(value);
+    if constexpr (std::is_floating_point_v<T>)
+      word = std::bit_cast<std::uint64_t>(static_cast<double>(value));
+    else
+      word = static_cast<std::uint64_t>(value);
     h_ = mix(h_ * 0x9e3779b97f4a7c15u ^ word);
     return *this;
   }

@@ -13,46 +13,70 @@
 namespace wring::inline v0::detail {
 
 template <class T> constexpr void explain_transport_types() {
-  static_assert(requires { typename T::memory_space; },
-                "wring: the transport has no member type memory_space, the Kokkos memory space that it can read and write: see "
-                "docs/concepts.md");
-  static_assert(requires { typename T::Request; },
-                "wring: the transport has no member type Request, what send and receive return: see docs/concepts.md");
+  static_assert(
+      requires { typename T::memory_space; }, "wring: the transport has no member type memory_space, the "
+                                              "Kokkos memory space that it can read and write: see "
+                                              "docs/concepts.md");
+  static_assert(
+      requires { typename T::Request; },
+      "wring: the transport has no member type Request, what send and receive return: see docs/concepts.md");
   if constexpr (requires { typename T::Request; }) {
     static_assert(std::movable<typename T::Request> && std::default_initializable<typename T::Request>,
-                  "wring: the transport's Request must be movable and have a default constructor: see docs/concepts.md");
+                  "wring: the transport's Request must be movable and have a default constructor: see "
+                  "docs/concepts.md");
   }
 }
 
 template <class T> constexpr void explain_transport_ranks() {
-  static_assert(requires(const T& link) { { link.rank() } -> std::same_as<int>; },
-                "wring: the transport has no const member rank() that returns an int: see docs/concepts.md");
-  static_assert(requires(const T& link) { { link.size() } -> std::same_as<int>; },
-                "wring: the transport has no const member size() that returns an int: see docs/concepts.md");
-  static_assert(requires(T& link) { { link.session() } -> std::same_as<Session&>; },
-                "wring: the transport has no member session() that returns a wring::Session& which it owns: see docs/concepts.md");
+  static_assert(
+      requires(const T& link) {
+        { link.rank() } -> std::same_as<int>;
+      }, "wring: the transport has no const member rank() that returns an int: see docs/concepts.md");
+  static_assert(
+      requires(const T& link) {
+        { link.size() } -> std::same_as<int>;
+      }, "wring: the transport has no const member size() that returns an int: see docs/concepts.md");
+  static_assert(
+      requires(T& link) {
+        { link.session() } -> std::same_as<Session&>;
+      }, "wring: the transport has no member session() that returns a wring::Session& which it owns: see "
+         "docs/concepts.md");
 }
 
 template <class T> constexpr void explain_transport_messages() {
   using Request = typename T::Request;
-  static_assert(requires(T& link, int i, std::span<const std::byte> bytes) { { link.send(i, i, bytes) } -> std::same_as<Request>; },
-                "wring: the transport has no member send(int peer, int channel, std::span<const std::byte>) that returns a Request: "
-                "see docs/concepts.md");
-  static_assert(requires(T& link, int i, std::span<std::byte> bytes) { { link.receive(i, i, bytes) } -> std::same_as<Request>; },
-                "wring: the transport has no member receive(int peer, int channel, std::span<std::byte>) that returns a Request: see "
-                "docs/concepts.md");
-  static_assert(requires(T& link, Request& r) { { link.test(r) } -> std::same_as<std::optional<std::size_t>>; },
-                "wring: the transport has no member test(Request&) that returns a std::optional<std::size_t>, the number of bytes "
-                "when completed: see docs/concepts.md");
-  static_assert(requires(T& link, Request& r) { { link.cancel(r) } -> std::same_as<bool>; },
-                "wring: the transport has no member cancel(Request&) that returns whether its bytes are free: see docs/concepts.md");
+  static_assert(
+      requires(T& link, int i, std::span<const std::byte> bytes) {
+        { link.send(i, i, bytes) } -> std::same_as<Request>;
+      }, "wring: the transport has no member send(int peer, int channel, std::span<const std::byte>) that "
+         "returns a Request: "
+         "see docs/concepts.md");
+  static_assert(
+      requires(T& link, int i, std::span<std::byte> bytes) {
+        { link.receive(i, i, bytes) } -> std::same_as<Request>;
+      }, "wring: the transport has no member receive(int peer, int channel, std::span<std::byte>) that "
+         "returns a Request: see "
+         "docs/concepts.md");
+  static_assert(
+      requires(T& link, Request& r) {
+        { link.test(r) } -> std::same_as<std::optional<std::size_t>>;
+      }, "wring: the transport has no member test(Request&) that returns a std::optional<std::size_t>, the "
+         "number of bytes "
+         "when completed: see docs/concepts.md");
+  static_assert(
+      requires(T& link, Request& r) {
+        { link.cancel(r) } -> std::same_as<bool>;
+      }, "wring: the transport has no member cancel(Request&) that returns whether its bytes are free: see "
+         "docs/concepts.md");
 }
 
 /// An ability that is there by half would otherwise be switched off in silence.
 template <class T> constexpr void explain_transport_abilities() {
-  static_assert(!requires { T::shares_thread; } || SharedThreadTransport<T>,
-                "wring: the transport has shares_thread, which must be true, but no member progress() that moves all its ranks and "
-                "returns a wring::Progress: see docs/concepts.md");
+  static_assert(
+      !requires { T::shares_thread; } || SharedThreadTransport<T>,
+      "wring: the transport has shares_thread, which must be true, but no member progress() that moves all "
+      "its ranks and "
+      "returns a wring::Progress: see docs/concepts.md");
 }
 
 template <class T> constexpr void explain_transport() {

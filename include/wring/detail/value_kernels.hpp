@@ -16,19 +16,23 @@ namespace wring::inline v0::detail {
 
 inline constexpr std::size_t values_per_task = 4096;
 
+/// Labels of kernels have at most 15 characters: Kokkos makes strings of them, and longer ones would allocate in every call.
 template <class Exec, class Functor>
 void for_each_task(const char* label, const Exec& exec, std::size_t values, const Functor& functor) {
   if (values == 0) return;
   const std::size_t tasks = (values + values_per_task - 1) / values_per_task;
-  Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, tasks), functor);
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, tasks),
+                       functor);
 }
 
 template <class T> KOKKOS_INLINE_FUNCTION T add_values(T a, T b) {
-  if constexpr (FloatElement<T> && !std::is_floating_point_v<T>) return T(widen(a) + widen(b));
+  if constexpr (FloatElement<T> && !std::is_floating_point_v<T>)
+    return T(widen(a) + widen(b));
   else if constexpr (std::is_integral_v<T>) {  // wraps, as MPI_SUM does in practice; never undefined
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
-  } else return a + b;
+  } else
+    return a + b;
 }
 
 /// The lesser (or greater) of two values in IEEE order: a NaN wins, -0 < +0; commutative bit by bit.
@@ -109,16 +113,16 @@ template <class T> struct CopyValues {
 
 template <class T, class Exec>
 void combine_values(const Exec& exec, std::span<T> a, std::span<const T> b, Operation operation) {
-  for_each_task("wring::values::combine", exec, a.size(), CombineValues<T>{a.data(), b.data(), a.size(), operation});
+  for_each_task("wring::combine", exec, a.size(), CombineValues<T>{a.data(), b.data(), a.size(), operation});
 }
 
 template <class T, class Exec> void finish_values(const Exec& exec, std::span<T> values, int divisor) {
-  for_each_task("wring::values::finish", exec, values.size(), FinishValues<T>{values.data(), values.size(), divisor});
+  for_each_task("wring::finish", exec, values.size(), FinishValues<T>{values.data(), values.size(), divisor});
 }
 
 template <class T, class Exec> void copy_values(const Exec& exec, std::span<const T> from, std::span<T> to) {
   if (from.data() == to.data()) return;
-  for_each_task("wring::values::copy", exec, to.size(), CopyValues<T>{from.data(), to.data(), to.size()});
+  for_each_task("wring::copy", exec, to.size(), CopyValues<T>{from.data(), to.data(), to.size()});
 }
 
 }  // namespace wring::inline v0::detail

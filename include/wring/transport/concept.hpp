@@ -45,8 +45,10 @@ concept SharedThreadTransport = Transport<T> && requires(T& link) {
 
 /// Moves every operation in flight on a link. Users call it between pieces of their computation.
 template <Transport Link> Progress progress(Link& link) {
-  if constexpr (SharedThreadTransport<Link>) return link.progress();
-  else return link.session().progress();
+  if constexpr (SharedThreadTransport<Link>)
+    return link.progress();
+  else
+    return link.session().progress();
 }
 
 }  // namespace wring::inline v0

@@ -44,12 +44,15 @@ class Session {
   Progress progress() {
     Progress result = Progress::blocked;
     for (std::size_t i = 0; i < pending_.size();) {
-      const std::shared_ptr<Pending> operation = pending_[i];  // it may drop its last other reference meanwhile
+      const std::shared_ptr<Pending> operation =
+          pending_[i];  // it may drop its last other reference meanwhile
       const Progress p = operation->advance();
       if (p != Progress::blocked) result = Progress::moved;
       const auto at = std::find(pending_.begin(), pending_.end(), operation);
-      if (p == Progress::finished && at != pending_.end()) pending_.erase(at);
-      else i = static_cast<std::size_t>(at - pending_.begin()) + 1;
+      if (p == Progress::finished && at != pending_.end())
+        pending_.erase(at);
+      else
+        i = static_cast<std::size_t>(at - pending_.begin()) + 1;
     }
     return result;
   }

@@ -81,23 +81,28 @@ template <class T, bool unpack> struct PackValues {
         at += static_cast<std::ptrdiff_t>(rest % extent[d]) * stride[d];
         rest /= extent[d];
       }
-      if constexpr (unpack) strided[at] = flat[i];
-      else flat[i] = strided[at];
+      if constexpr (unpack)
+        strided[at] = flat[i];
+      else
+        flat[i] = strided[at];
     }
   }
 };
 
 template <bool unpack, class T> auto pack_functor(auto* strided, auto* flat, const Shape& shape) {
   PackValues<T, unpack> functor{strided, flat, shape.size(), {}, {}, shape.rank};
-  for (std::size_t d = 0; d < 8; ++d) functor.extent[d] = shape.extent[d], functor.stride[d] = shape.stride[d];
+  for (std::size_t d = 0; d < 8; ++d)
+    functor.extent[d] = shape.extent[d], functor.stride[d] = shape.stride[d];
   return functor;
 }
 
-template <class T, class Exec> void pack(const Exec& exec, const T* from, const Shape& shape, std::span<T> to) {
+template <class T, class Exec> void pack(const Exec& exec, const T* from, const Shape& shape,
+                                         std::span<T> to) {
   for_each_task("wring::pack", exec, to.size(), pack_functor<false, T>(from, to.data(), shape));
 }
 
-template <class T, class Exec> void unpack(const Exec& exec, std::span<const T> from, T* to, const Shape& shape) {
+template <class T, class Exec> void unpack(const Exec& exec, std::span<const T> from, T* to,
+                                           const Shape& shape) {
   for_each_task("wring::unpack", exec, from.size(), pack_functor<true, T>(to, from.data(), shape));
 }
 

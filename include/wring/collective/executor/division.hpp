@@ -17,12 +17,13 @@
 /// From the user's bound to the error that each encoding may make, for compressors that decode, add and encode again.
 namespace wring::inline v0::detail {
 
-inline constexpr double down = 1 - 0x1p-40;  ///< a factor that outweighs the rounding of the few operations below
+inline constexpr double down =
+    1 - 0x1p-40;  ///< a factor that outweighs the rounding of the few operations below
 inline constexpr double up = 1 + 0x1p-40;
 
 /// The user's bound in the units of the data, rounded down. `values` is the number of inputs of all ranks together.
-inline double absolute_error(const Bound& bound, const Magnitudes& m, Collective collective, Operation operation, int ranks,
-                             double values) {
+inline double absolute_error(const Bound& bound, const Magnitudes& m, Collective collective,
+                             Operation operation, int ranks, double values) {
   if (bound.kind == Bound::Kind::absolute) return bound.value;
   if (m.max_abs == 0 || values == 0) return 0;
   if (bound.kind == Bound::Kind::range) {
@@ -41,8 +42,8 @@ inline double absolute_error(const Bound& bound, const Magnitudes& m, Collective
 /// Throws BoundUnattainable when nothing is left to give away, or less than `least`, the smallest error the compressor can obey.
 /// `edges` has none for compressors that are lossless.
 template <FloatElement T>
-std::vector<double> divide_error(double error, const Magnitudes& m, Collective collective, Operation operation, int ranks,
-                                 const EdgeCount& edges, double least) {
+std::vector<double> divide_error(double error, const Magnitudes& m, Collective collective,
+                                 Operation operation, int ranks, const EdgeCount& edges, double least) {
   double left = error;
   if (reduces(collective) && adds(operation) && ranks > 1) {
     const bool averages = operation == Operation::mean;
@@ -63,9 +64,10 @@ std::vector<double> divide_error(double error, const Magnitudes& m, Collective c
     }
   }
   if (!attainable)
-    throw BoundUnattainable(fmt::format("an error of {:g} cannot be held: the sum of {} values of type {} up to {:g} is "
-                                        "rounded by more; ask for a larger bound or use a wider type",
-                                        error, ranks, FloatTraits<T>::name, m.max_abs));
+    throw BoundUnattainable(
+        fmt::format("an error of {:g} cannot be held: the sum of {} values of type {} up to {:g} is "
+                    "rounded by more; ask for a larger bound or use a wider type",
+                    error, ranks, FloatTraits<T>::name, m.max_abs));
   return allowed;
 }
 

@@ -168,12 +168,16 @@ template <Transport Link> class Exchange {
       return;
     }
     const bool alike = other.agreed == head_.agreed && !((other.flags | head_.flags) & Head::disagree);
-    if (kind == Kind::combine) head_.merge(other);
-    else head_ = plain;
+    if (kind == Kind::combine)
+      head_.merge(other);
+    else
+      head_ = plain;
     try {
       if (!alike || message.size() == sizeof(Head)) return;
-      if (kind == Kind::combine) data_->merge(message.subspan(sizeof(Head)));
-      else data_->replace(message.subspan(sizeof(Head)));
+      if (kind == Kind::combine)
+        data_->merge(message.subspan(sizeof(Head)));
+      else
+        data_->replace(message.subspan(sizeof(Head)));
     } catch (const Error& error) {
       note_damage(plan_.rank, error.what());
     }

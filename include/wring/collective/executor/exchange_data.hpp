@@ -35,7 +35,8 @@ class MagnitudeTable final : public ExchangeData {
 
  private:
   void check(std::span<const std::byte> from) const {
-    if (from.size() != max_bytes()) throw TransportError("the magnitudes of a group arrived with the wrong size");
+    if (from.size() != max_bytes())
+      throw TransportError("the magnitudes of a group arrived with the wrong size");
   }
   static Magnitudes entry(std::span<const std::byte> from, std::size_t i) {
     Magnitudes m;

@@ -79,12 +79,12 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   Progress advance() noexcept override {
     try {
       switch (stage_) {
-        case Stage::agreeing: return advance_exchange([this] { agreed(); });
-        case Stage::measuring: return advance_exchange([this] { measured(); });
-        case Stage::moving: return move();
-        case Stage::confirming: return advance_exchange([this] { confirmed(); });
-        case Stage::abandoned: return drain();
-        default: return Progress::finished;
+      case Stage::agreeing: return advance_exchange([this] { agreed(); });
+      case Stage::measuring: return advance_exchange([this] { measured(); });
+      case Stage::moving: return move();
+      case Stage::confirming: return advance_exchange([this] { confirmed(); });
+      case Stage::abandoned: return drain();
+      default: return Progress::finished;
       }
     } catch (...) {
       return give_up(failure_from_current_exception(shared_.plan.rank));
@@ -96,7 +96,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     const auto name = [&text](int rank, const char* what) {
       if (rank >= 0) text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank) + " (" + what + ")";
     };
-    if (exchange_.running()) name(exchange_.waits_for(), stage_ == Stage::confirming ? "confirmation" : "start of the operation");
+    if (exchange_.running())
+      name(exchange_.waits_for(), stage_ == Stage::confirming ? "confirmation" : "start of the operation");
     for (const auto& segment : segments_)
       if (segment->running()) name(segment->waits_for(), "data");
     return text.empty() ? "nobody" : text;
@@ -169,7 +170,9 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     head_.set(Field::bound, bounds.value(), rank);
     head_.set(Field::algorithm, Hasher().add(job_.algorithm).add(job_.algorithm_hash).value(), rank);
     head_.set(Field::layout, job_.layout, rank);
-    head_.set(Field::options, Hasher().add(o.segment_bytes).add(o.depth).add(o.ride_along_bytes).add(o.confirm).value(), rank);
+    head_.set(Field::options,
+              Hasher().add(o.segment_bytes).add(o.depth).add(o.ride_along_bytes).add(o.confirm).value(),
+              rank);
     Report& r = shared_.report;
     r.algorithm = job_.algorithm, r.compressor = job_.compressor;
     const bool broadcast = job_.task.collective == Collective::broadcast;
@@ -179,7 +182,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void open_agreement(Link& link) {
     Failure failure = job_.failure;
     if (!failure && !link.session().failure().empty()) {
-      failure = {Cause::abandoned, link.session().failed_rank(), "an earlier operation failed: " + link.session().failure()};
+      failure = {Cause::abandoned, link.session().failed_rank(),
+                 "an earlier operation failed: " + link.session().failure()};
     }
     rides_ = false;
     if (!failure) {
@@ -206,7 +210,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
         return {Cause::argument, shared_.link->rank(), "the bound is " + std::to_string(t.bound->value)};
       if constexpr (!BoundedCompressor<Codec, Exec>)
         return {Cause::argument, shared_.link->rank(), "the compressor promises no bound"};
-      if constexpr (is_complex_v<T>) return {Cause::argument, shared_.link->rank(), "complex sums have no bound"};
+      if constexpr (is_complex_v<T>)
+        return {Cause::argument, shared_.link->rank(), "complex sums have no bound"};
       if constexpr (FloatElement<T>) t.magnitudes = measure<T>(shared_.exec, t.in, t.bound->kind, workspace_);
     }
     if (shared_.tensors.size() == 1 && shared_.tensors[0].bound)
@@ -222,11 +227,13 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     using Ride = RideAlong<Codec, Link, Exec>;
     constexpr bool needs_bound = BoundedCompressor<Codec, Exec> && !LosslessCompressor<Codec, Exec>;
     if (needs_bound && Ride::encode_first && shared_.tensors[0].bound) return false;
-    const std::size_t total = shared_.tensors[0].total, limit = std::min<std::size_t>(job_.options.ride_along_bytes, 16384) / sizeof(T);
+    const std::size_t total = shared_.tensors[0].total,
+                      limit = std::min<std::size_t>(job_.options.ride_along_bytes, 16384) / sizeof(T);
     if (total > limit || (reduces(job_.task.collective) ? total * ranks : total) > limit) return false;
     offsets_.assign(1, 0);
     for (const std::size_t n : job_.counts) offsets_.push_back(offsets_.back() + n);
-    return ride_.worst_bytes([this](int r) { return contribution(r); }) <= Exchange<Link>::receive_bytes - sizeof(Head);
+    return ride_.worst_bytes([this](int r) { return contribution(r); }) <=
+           Exchange<Link>::receive_bytes - sizeof(Head);
   }
 
   /// What a rank contributes to a collective of one tensor.
@@ -281,7 +288,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       note_damage();
       return begin_moving();
     }
-    for (std::size_t i = 0; i < shared_.tensors.size(); ++i) shared_.tensors[i].magnitudes = table_.entries()[i];
+    for (std::size_t i = 0; i < shared_.tensors.size(); ++i)
+      shared_.tensors[i].magnitudes = table_.entries()[i];
     prepare();
   }
 
@@ -303,12 +311,19 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   }
 
   void prepare(Tensor<Codec>& t) {
-    Agreed a{.collective = job_.task.collective, .operation = job_.options.operation, .ranks = shared_.plan.ranks,
-             .total = t.total, .max_abs = t.magnitudes.max_abs, .allowed_error = {}, .measured = t.bound.has_value()};
+    Agreed a{.collective = job_.task.collective,
+             .operation = job_.options.operation,
+             .ranks = shared_.plan.ranks,
+             .total = t.total,
+             .max_abs = t.magnitudes.max_abs,
+             .allowed_error = {},
+             .measured = t.bound.has_value()};
     t.allowed.clear();
     if (t.bound) {
-      const double values = static_cast<double>(t.total) * (reduces(job_.task.collective) ? shared_.plan.ranks : 1);
-      t.error = absolute_error(*t.bound, t.magnitudes, job_.task.collective, job_.options.operation, shared_.plan.ranks, values);
+      const double values =
+          static_cast<double>(t.total) * (reduces(job_.task.collective) ? shared_.plan.ranks : 1);
+      t.error = absolute_error(*t.bound, t.magnitudes, job_.task.collective, job_.options.operation,
+                               shared_.plan.ranks, values);
       a.allowed_error = t.error;
       shared_.report.bound = std::max(shared_.report.bound.value_or(0), t.error);
     }
@@ -317,8 +332,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       shared_.report.reproducible = t.codec->reproducible();
     } else if constexpr (BoundedCompressor<Codec, Exec> && FloatElement<T>) {
       if (t.bound)
-        t.allowed = divide_error<T>(t.error, t.magnitudes, job_.task.collective, job_.options.operation, shared_.plan.ranks, edges_,
-                                    t.codec->error(greatest_encoded(t)));
+        t.allowed = divide_error<T>(t.error, t.magnitudes, job_.task.collective, job_.options.operation,
+                                    shared_.plan.ranks, edges_, t.codec->error(greatest_encoded(t)));
     }
   }
 
@@ -330,7 +345,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   /// Ends the operation before any payload has moved. The rank at fault keeps its own words, of which a head holds but 31 bytes.
   void refuse(const Failure& failure) {
-    const bool mine = own_failure_ && own_failure_.cause == failure.cause && own_failure_.rank == failure.rank;
+    const bool mine =
+        own_failure_ && own_failure_.cause == failure.cause && own_failure_.rank == failure.rank;
     shared_.fail(mine ? own_failure_ : failure);
     settle();
     in_flight_ = false, stage_ = Stage::done;
@@ -343,7 +359,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void begin_moving() {
     stage_ = Stage::moving;
     cut();
-    start_segments(std::min<std::size_t>(static_cast<std::size_t>(job_.options.depth), partition().segments()));
+    start_segments(
+        std::min<std::size_t>(static_cast<std::size_t>(job_.options.depth), partition().segments()));
   }
 
   Partition& partition() { return shared_.partition; }
@@ -362,7 +379,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   void start_segments(std::size_t depth) {
     uses_.analyse(shared_.plan);
-    while (segments_.size() < depth) segments_.push_back(std::make_unique<Segment<Codec, Link, Exec>>(shared_));
+    while (segments_.size() < depth)
+      segments_.push_back(std::make_unique<Segment<Codec, Link, Exec>>(shared_));
     next_segment_ = 0;
     for (std::size_t i = 0; i < depth; ++i) start_segment(*segments_[i]);
   }
@@ -403,7 +421,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     const Failure everywhere = exchange_.head().failure();
     if (everywhere && !shared_.failure) shared_.fail(everywhere);
     if (everywhere) shared_.link->session().forget_failure();
-    if (exchange_.head().flags & Head::damaged) shared_.fail({Cause::transport, -1, "the confirmation was damaged on its way"});
+    if (exchange_.head().flags & Head::damaged)
+      shared_.fail({Cause::transport, -1, "the confirmation was damaged on its way"});
     conclude();
   }
 

@@ -17,11 +17,25 @@
 namespace wring::inline v0::detail {
 
 /// What must be equal on all ranks, in the order in which a disagreement is reported.
-enum class Field { version, sequence, collective, type, length, operation, root, compressor, bound, algorithm, layout, options };
+enum class Field {
+  version,
+  sequence,
+  collective,
+  type,
+  length,
+  operation,
+  root,
+  compressor,
+  bound,
+  algorithm,
+  layout,
+  options
+};
 inline constexpr int field_count = 12;
 inline constexpr std::array<const char*, field_count> field_names = {
-    "library version", "order of starts", "collective",  "element type", "length",      "operation",
-    "root",            "compressor",      "error bound", "algorithm",    "node layout", "options (segment size, depth)"};
+    "library version", "order of starts", "collective",  "element type",
+    "length",          "operation",       "root",        "compressor",
+    "error bound",     "algorithm",       "node layout", "options (segment size, depth)"};
 
 /// The 256 bytes that open every operation. Their size, their meaning and the pattern of their exchange are the same in every
 /// version of the library. A merge keeps the least and the greatest value of each field with their ranks.
@@ -116,8 +130,9 @@ struct Head {
         const Extent& e = fields[f];
         if (e.least == e.greatest) continue;
         return {Cause::mismatch, e.greatest_rank,
-                std::string("the ranks disagree on the ") + field_names[static_cast<std::size_t>(f)] + ": rank " +
-                    std::to_string(e.least_rank) + " and rank " + std::to_string(e.greatest_rank) + " differ"};
+                std::string("the ranks disagree on the ") + field_names[static_cast<std::size_t>(f)] +
+                    ": rank " + std::to_string(e.least_rank) + " and rank " +
+                    std::to_string(e.greatest_rank) + " differ"};
       }
       return {Cause::mismatch, -1, "the ranks disagree on the operation"};
     }
@@ -128,7 +143,8 @@ struct Head {
   char* text() { return reinterpret_cast<char*>(this) + text_begin; }
 
   static void merge(Extent& a, const Extent& b) {
-    if (b.least < a.least || (b.least == a.least && b.least_rank < a.least_rank)) a.least = b.least, a.least_rank = b.least_rank;
+    if (b.least < a.least || (b.least == a.least && b.least_rank < a.least_rank))
+      a.least = b.least, a.least_rank = b.least_rank;
     if (b.greatest > a.greatest || (b.greatest == a.greatest && b.greatest_rank < a.greatest_rank))
       a.greatest = b.greatest, a.greatest_rank = b.greatest_rank;
   }

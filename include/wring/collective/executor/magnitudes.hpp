@@ -98,7 +98,8 @@ template <class T> struct MeasureValues {
   KOKKOS_FUNCTION void operator()(std::size_t task) const {
     const std::size_t first = task * values_per_task;
     const std::size_t last = first + values_per_task < count ? first + values_per_task : count;
-    TaskMagnitudes r{0, Kokkos::Experimental::infinity_v<double>, -Kokkos::Experimental::infinity_v<double>, 0, 0};
+    TaskMagnitudes r{0, Kokkos::Experimental::infinity_v<double>, -Kokkos::Experimental::infinity_v<double>,
+                     0, 0};
     double sums[lanes] = {};
 #if defined(WRING_MEASURES_IN_VECTORS)
     if constexpr (std::is_same_v<T, float>) {
@@ -145,7 +146,8 @@ template <class T> struct MeasureValues {
 
   /// Squares are exact in double: of the 24 bits of a float, or of a double cut to 26 bits and scaled by the task's maximum. So
   /// a multiplication contracted with the addition gives the same bits.
-  KOKKOS_FUNCTION void measure_squares(std::size_t first, std::size_t last, TaskMagnitudes& r, double* sums) const {
+  KOKKOS_FUNCTION void measure_squares(std::size_t first, std::size_t last, TaskMagnitudes& r,
+                                       double* sums) const {
     double scale = 1;
     if constexpr (std::is_same_v<T, double>) {
       r.exponent = Kokkos::ilogb(r.max_abs);

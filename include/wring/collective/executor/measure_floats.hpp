@@ -79,25 +79,32 @@ WRING_ALWAYS_INLINE void measure_rows(const float* x, std::size_t rows, TaskMagn
     }
 }
 
-#define WRING_MEASURE_LEVEL(NAME, TARGET, BYTES)                                                                    \
-  TARGET __attribute__((noinline)) inline void NAME(const float* x, std::size_t rows, Bound::Kind kind,             \
-                                                    TaskMagnitudes& r, double* sums) {                             \
-    if (kind == Bound::Kind::range) measure_rows<BYTES, Bound::Kind::range>(x, rows, r, sums);                      \
-    else if (kind == Bound::Kind::rms) measure_rows<BYTES, Bound::Kind::rms>(x, rows, r, sums);                     \
-    else measure_rows<BYTES, Bound::Kind::absolute>(x, rows, r, sums);                                             \
+#define WRING_MEASURE_LEVEL(NAME, TARGET, BYTES)                                                             \
+  TARGET __attribute__((noinline)) inline void NAME(const float* x, std::size_t rows, Bound::Kind kind,      \
+                                                    TaskMagnitudes& r, double* sums) {                       \
+    if (kind == Bound::Kind::range)                                                                          \
+      measure_rows<BYTES, Bound::Kind::range>(x, rows, r, sums);                                             \
+    else if (kind == Bound::Kind::rms)                                                                       \
+      measure_rows<BYTES, Bound::Kind::rms>(x, rows, r, sums);                                               \
+    else                                                                                                     \
+      measure_rows<BYTES, Bound::Kind::absolute>(x, rows, r, sums);                                          \
   }
 WRING_MEASURE_LEVEL(measure_rows_16, , 16)
 #if defined(__x86_64__)
 WRING_MEASURE_LEVEL(measure_rows_32, __attribute__((target("avx2,fma"))), 32)
-WRING_MEASURE_LEVEL(measure_rows_64, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))), 64)
+WRING_MEASURE_LEVEL(measure_rows_64, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))),
+                    64)
 #endif
 #undef WRING_MEASURE_LEVEL
 
-inline void measure_floats(const float* x, std::size_t rows, Bound::Kind kind, TaskMagnitudes& r, double* sums) {
+inline void measure_floats(const float* x, std::size_t rows, Bound::Kind kind, TaskMagnitudes& r,
+                           double* sums) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
     return measure_rows_64(x, rows, kind, r, sums);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return measure_rows_32(x, rows, kind, r, sums);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return measure_rows_32(x, rows, kind, r, sums);
 #endif
   measure_rows_16(x, rows, kind, r, sums);
 }

@@ -36,9 +36,10 @@ struct MessageHeader {
   std::int32_t first = 0, last = 0;  ///< plan blocks
   std::int32_t failed_rank = -1;
   std::uint32_t pieces = 0;
-  std::uint32_t raw = 0;     ///< 1: values as they are, 0: encoded
-  std::uint64_t bytes = 0;   ///< of the whole message
-  double bound = 0;          ///< guaranteed for the values in it so far; 0 where the codec answers for the bound on the result
+  std::uint32_t raw = 0;    ///< 1: values as they are, 0: encoded
+  std::uint64_t bytes = 0;  ///< of the whole message
+  double bound =
+      0;  ///< guaranteed for the values in it so far; 0 where the codec answers for the bound on the result
   std::uint64_t checksum = 0;  ///< of the whole message with this field zero
 };
 static_assert(sizeof(MessageHeader) == header_bytes);
@@ -65,9 +66,11 @@ inline void seal(std::span<std::byte> message, MessageHeader header) {
 
 /// Writes a poisoned message into `message` (header_bytes + poison_text_bytes long).
 inline void seal_poison(std::span<std::byte> message, MessageHeader header, const Failure& failure) {
-  header.cause = static_cast<std::uint16_t>(failure.cause), header.failed_rank = failure.rank, header.pieces = 0;
+  header.cause = static_cast<std::uint16_t>(failure.cause), header.failed_rank = failure.rank,
+  header.pieces = 0;
   std::memset(message.data() + header_bytes, 0, poison_text_bytes);
-  std::memcpy(message.data() + header_bytes, failure.text.data(), std::min(failure.text.size(), poison_text_bytes - 1));
+  std::memcpy(message.data() + header_bytes, failure.text.data(),
+              std::min(failure.text.size(), poison_text_bytes - 1));
   seal(message, header);
 }
 
@@ -75,18 +78,21 @@ inline void seal_poison(std::span<std::byte> message, MessageHeader header, cons
 /// one. The bytes are changed (the checksum field is zeroed).
 inline MessageHeader open(std::span<std::byte> message, const MessageHeader& expected) {
   MessageHeader header;
-  if (message.size() < header_bytes) throw TransportError("a message of " + std::to_string(message.size()) + " bytes is too short");
+  if (message.size() < header_bytes)
+    throw TransportError("a message of " + std::to_string(message.size()) + " bytes is too short");
   std::memcpy(&header, message.data(), header_bytes);
   if (header.magic != message_magic) throw TransportError("a message is damaged, or not one of this library");
   if (header.version != stream_version)
-    throw TransportError("a message has stream version " + std::to_string(header.version) + ", this library reads " +
-                         std::to_string(stream_version));
+    throw TransportError("a message has stream version " + std::to_string(header.version) +
+                         ", this library reads " + std::to_string(stream_version));
   const std::uint64_t sum = header.checksum;
   header.checksum = 0;
   std::memcpy(message.data(), &header, header_bytes);
-  if (header.bytes != message.size() || checksum(message) != sum) throw TransportError("a message is damaged (checksum)");
-  if (header.agreed != expected.agreed || header.segment != expected.segment || header.first != expected.first ||
-      header.last != expected.last || (header.cause == 0 && (header.pieces != expected.pieces || header.raw != expected.raw)))
+  if (header.bytes != message.size() || checksum(message) != sum)
+    throw TransportError("a message is damaged (checksum)");
+  if (header.agreed != expected.agreed || header.segment != expected.segment ||
+      header.first != expected.first || header.last != expected.last ||
+      (header.cause == 0 && (header.pieces != expected.pieces || header.raw != expected.raw)))
     throw TransportError("a message of another operation or step arrived (the ranks' plans differ)");
   return header;
 }

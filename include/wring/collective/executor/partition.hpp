@@ -12,7 +12,8 @@
 
 namespace wring::inline v0::detail {
 
-inline constexpr std::size_t unit_values = 512;  ///< pieces begin at multiples of this many values of their block
+inline constexpr std::size_t unit_values =
+    512;  ///< pieces begin at multiples of this many values of their block
 
 /// A run of values of one tensor, encoded as a whole and never split or merged: a piece.
 struct PieceRange {
@@ -32,8 +33,10 @@ class Partition {
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       const std::size_t item_units = units_of(lengths[i]);
       for (std::size_t b = 0; b < blocks_.size(); ++b) {
-        const std::size_t begin = std::clamp(share(units, b), item_begin, item_begin + item_units) - item_begin;
-        const std::size_t end = std::clamp(share(units, b + 1), item_begin, item_begin + item_units) - item_begin;
+        const std::size_t begin =
+            std::clamp(share(units, b), item_begin, item_begin + item_units) - item_begin;
+        const std::size_t end =
+            std::clamp(share(units, b + 1), item_begin, item_begin + item_units) - item_begin;
         append(b, i, begin * unit_values, std::min(end * unit_values, lengths[i]));
       }
       item_begin += item_units;

@@ -19,9 +19,9 @@ template <class Codec, class Exec> struct Piece {
   int block = 0;
   int terms = 1;
   bool finished = false;
-  Bytes<typename Exec::memory_space> encoded;                ///< valid encoding of what this rank holds, if any
-  Bytes<typename Exec::memory_space> memory;                 ///< of `values`, where they are not the user's
-  std::span<typename Codec::value_type> values;              ///< what this rank holds (value pieces)
+  Bytes<typename Exec::memory_space> encoded;    ///< valid encoding of what this rank holds, if any
+  Bytes<typename Exec::memory_space> memory;     ///< of `values`, where they are not the user's
+  std::span<typename Codec::value_type> values;  ///< what this rank holds (value pieces)
 };
 
 /// Encodes values into a fresh buffer.
@@ -30,13 +30,15 @@ template <class S> auto encode(S& s, std::span<const typename S::T> values, cons
   auto& codec = *s.tensors[context.item].codec;
   Bytes<typename S::Space> out = s.pool.take(codec.max_compressed_bytes(values.size()));
   const std::size_t bytes = codec.compress(s.exec, values, out.span, context);
-  if (bytes > out.span.size()) throw CodecError("the compressor wrote more bytes than max_compressed_bytes() allows");
+  if (bytes > out.span.size())
+    throw CodecError("the compressor wrote more bytes than max_compressed_bytes() allows");
   out.span = out.span.first(bytes);
   ++s.report.encodings;
   return out;
 }
 
-template <class S> void decode(S& s, std::span<const std::byte> bytes, std::span<typename S::T> values, const Context& context) {
+template <class S> void decode(S& s, std::span<const std::byte> bytes, std::span<typename S::T> values,
+                               const Context& context) {
   Stopwatch watch(s.report.decode_seconds);
   s.tensors[context.item].codec->decompress(s.exec, bytes, values, context);
 }
@@ -60,12 +62,13 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
     piece.encoded = combine(piece.range, piece.encoded.span, theirs.span, piece.terms, wire == Wire::raw);
   }
 
-  Bytes<typename S::Space> combine(const PieceRange& range, std::span<const std::byte> a, std::span<const std::byte> b, int terms,
-                                   bool wide) {
+  Bytes<typename S::Space> combine(const PieceRange& range, std::span<const std::byte> a,
+                                   std::span<const std::byte> b, int terms, bool wide) {
     Stopwatch watch(s_.report.combine_seconds);
     auto& codec = *s_.tensors[range.item].codec;
     Bytes<typename S::Space> out = s_.pool.take(codec.max_combined_bytes(range.count, terms));
-    out.span = out.span.first(codec.combine(s_.exec, a, b, out.span, context(range, Phase::hop, terms, wide)));
+    out.span =
+        out.span.first(codec.combine(s_.exec, a, b, out.span, context(range, Phase::hop, terms, wide)));
     return out;
   }
 
@@ -84,9 +87,10 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
       auto& codec = *s_.tensors[range.item].codec;
       if (codec.finishes()) {
         Stopwatch watch(s_.report.combine_seconds);
-        Bytes<typename S::Space> out = s_.pool.take(std::max<std::size_t>(codec.max_combined_bytes(range.count, s_.plan.ranks),
-                                                                          codec.max_compressed_bytes(range.count)));
-        out.span = out.span.first(codec.finish(s_.exec, sum.span, out.span, context(range, Phase::final, s_.plan.ranks, false)));
+        Bytes<typename S::Space> out = s_.pool.take(std::max<std::size_t>(
+            codec.max_combined_bytes(range.count, s_.plan.ranks), codec.max_compressed_bytes(range.count)));
+        out.span = out.span.first(
+            codec.finish(s_.exec, sum.span, out.span, context(range, Phase::final, s_.plan.ranks, false)));
         return out;
       }
     }
@@ -97,7 +101,8 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
   void close(P& piece) {
     if (!s_.is_output(piece.block)) return;
     own(piece, false);
-    decode(s_, piece.encoded.span, s_.output(piece.range), context(piece.range, Phase::final, s_.plan.ranks, false));
+    decode(s_, piece.encoded.span, s_.output(piece.range),
+           context(piece.range, Phase::final, s_.plan.ranks, false));
   }
 
  private:
@@ -165,14 +170,16 @@ template <class Codec, class Link, class Exec> class ValuePieces {
   /// mine op= theirs.
   void add(std::span<T> mine, std::span<const std::byte> theirs, Wire wire, const Context& c) {
     auto& codec = *s_.tensors[c.item].codec;
-    if (wire == Wire::raw) return combine_values<T>(s_.exec, mine, raw_values(theirs, mine.size()), s_.options.operation);
+    if (wire == Wire::raw)
+      return combine_values<T>(s_.exec, mine, raw_values(theirs, mine.size()), s_.options.operation);
     if constexpr (AddingCompressor<Codec, Exec>)
       if (adds(s_.options.operation)) return codec.decompress_add(s_.exec, theirs, mine, c);
     const Bytes<typename S::Space> memory = s_.pool.take(mine.size() * sizeof(T));
     const std::span<T> decoded(reinterpret_cast<T*>(memory.span.data()), mine.size());
     codec.decompress(s_.exec, theirs, decoded, c);
     combine_values<T>(s_.exec, mine, decoded, s_.options.operation);
-    if constexpr (!host_accessible_v<Exec>) s_.exec.fence("wring::combine");  // `memory` goes back to the pool
+    if constexpr (!host_accessible_v<Exec>)
+      s_.exec.fence("wring::combine");  // `memory` goes back to the pool
   }
 
  private:
@@ -207,14 +214,15 @@ template <class Codec, class Link, class Exec> class ValuePieces {
   Context context(P& piece, Phase phase, int budget) {
     const auto& allowed = s_.tensors[piece.range.item].allowed;
     const auto j = static_cast<std::size_t>(budget);
-    return s_.context(piece.range, phase, piece.terms, j < allowed.size() ? allowed[j] : std::numeric_limits<double>::infinity(),
-                      false);
+    return s_.context(piece.range, phase, piece.terms,
+                      j < allowed.size() ? allowed[j] : std::numeric_limits<double>::infinity(), false);
   }
 
   S& s_;
 };
 
 template <class Codec, class Link, class Exec>
-using Pieces = std::conditional_t<CombiningCompressor<Codec, Exec>, CombiningPieces<Codec, Link, Exec>, ValuePieces<Codec, Link, Exec>>;
+using Pieces = std::conditional_t<CombiningCompressor<Codec, Exec>, CombiningPieces<Codec, Link, Exec>,
+                                  ValuePieces<Codec, Link, Exec>>;
 
 }  // namespace wring::inline v0::detail

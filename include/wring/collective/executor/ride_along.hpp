@@ -88,7 +88,8 @@ template <class Codec, class Link, class Exec> class RideAlong {
     if constexpr (encode_first) {
       return bytes;
     } else {
-      if (given.size() != range.count * sizeof(T)) throw TransportError("data that ride along have the wrong size");
+      if (given.size() != range.count * sizeof(T))
+        throw TransportError("data that ride along have the wrong size");
       const std::span<const T> values(reinterpret_cast<const T*>(bytes.span.data()), range.count);
       auto result = encode(s_, values, context(range, rank, Phase::own, 1));
       if constexpr (!host_accessible_v<Exec>) s_.exec.fence("wring::ride");  // `bytes` goes back to the pool
@@ -109,14 +110,17 @@ template <class Codec, class Link, class Exec> class RideAlong {
 
   void write_result(const PieceRange& range, std::span<const T> values) {
     const auto& tensor = s_.tensors[0];
-    if (s_.task.collective == Collective::reduce_scatter) values = values.subspan(tensor.out_offset, tensor.out.size());
-    else values = values.first(range.count);
+    if (s_.task.collective == Collective::reduce_scatter)
+      values = values.subspan(tensor.out_offset, tensor.out.size());
+    else
+      values = values.first(range.count);
     copy_values<T>(s_.exec, values, tensor.out);
   }
 
   Context context(const PieceRange& range, int rank, Phase phase, int terms) {
     const auto& allowed = s_.tensors[0].allowed;
-    Context c = s_.context(range, phase, terms, allowed.empty() ? std::numeric_limits<double>::infinity() : allowed[0], false);
+    Context c = s_.context(range, phase, terms,
+                           allowed.empty() ? std::numeric_limits<double>::infinity() : allowed[0], false);
     c.rank = rank;
     return c;
   }

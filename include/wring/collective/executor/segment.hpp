@@ -100,7 +100,8 @@ template <class Codec, class Link, class Exec> class Segment {
   static constexpr std::size_t window = 4;     ///< sends in flight
 
   template <class Visit> void each_piece(const Step& step, Visit visit) {
-    const auto begin = first_piece_[static_cast<std::size_t>(step.first)], end = first_piece_[static_cast<std::size_t>(step.last)];
+    const auto begin = first_piece_[static_cast<std::size_t>(step.first)],
+               end = first_piece_[static_cast<std::size_t>(step.last)];
     for (std::size_t i = begin; i < end; ++i) visit(pieces_[i]);
   }
 
@@ -165,7 +166,8 @@ template <class Codec, class Link, class Exec> class Segment {
 
   MessageHeader header(const Step& step) {
     MessageHeader h;
-    h.agreed = s_.agreed, h.segment = static_cast<std::uint32_t>(index_), h.first = step.first, h.last = step.last;
+    h.agreed = s_.agreed, h.segment = static_cast<std::uint32_t>(index_), h.first = step.first,
+    h.last = step.last;
     h.raw = step.wire == Wire::raw ? 1 : 0;
     each_piece(step, [&](auto&) { ++h.pieces; });
     return h;
@@ -190,7 +192,8 @@ template <class Codec, class Link, class Exec> class Segment {
     std::size_t bytes = header_bytes, raw = 0;
     each_piece(step, [&](auto& piece) {
       const Use use = uses_->after(at_, piece.block, step.first);
-      sending_.push_back(work_.to_send(piece, step.wire, step.budget, use == Use::read || use == Use::send_raw));
+      sending_.push_back(
+          work_.to_send(piece, step.wire, step.budget, use == Use::read || use == Use::send_raw));
       bytes += round_up(sending_.back().size(), 64), raw += piece.range.count * sizeof(typename S::T);
     });
     const std::size_t table = table_bytes(sending_.size());
@@ -218,7 +221,8 @@ template <class Codec, class Link, class Exec> class Segment {
   void forget(const Step& step) {
     each_piece(step, [&](auto& piece) {
       if (s_.is_output(piece.block)) return;
-      if (uses_->after(at_, piece.block, step.first) == Use::nothing) piece.encoded.reset(), piece.memory.reset(), piece.values = {};
+      if (uses_->after(at_, piece.block, step.first) == Use::nothing)
+        piece.encoded.reset(), piece.memory.reset(), piece.values = {};
     });
   }
 
@@ -237,8 +241,10 @@ template <class Codec, class Link, class Exec> class Segment {
     guarded([&] {
       taken.span = taken.span.first(bytes);
       const MessageHeader h = open(taken.span, header(step));
-      if (h.cause != 0) s_.fail(failure_of(taken.span, h));
-      else accept(step, taken);
+      if (h.cause != 0)
+        s_.fail(failure_of(taken.span, h));
+      else
+        accept(step, taken);
     });
     return true;
   }
@@ -258,8 +264,10 @@ template <class Codec, class Link, class Exec> class Segment {
       if (e.bytes > message.span.size() - at) throw TransportError("a piece is longer than its message");
       auto theirs = on_device({message.buffer, message.span.subspan(at, e.bytes)});
       at += std::min(round_up(e.bytes, 64), message.span.size() - at);
-      if (step.kind == Kind::combine) work_.combine(piece, std::move(theirs), e.terms, step.wire, step.budget);
-      else work_.store(piece, std::move(theirs), e.terms, step.wire);
+      if (step.kind == Kind::combine)
+        work_.combine(piece, std::move(theirs), e.terms, step.wire, step.budget);
+      else
+        work_.store(piece, std::move(theirs), e.terms, step.wire);
     });
     if (at != message.span.size()) throw TransportError("a message is longer than its pieces");
     if constexpr (S::staged) s_.exec.fence("wring::receive");

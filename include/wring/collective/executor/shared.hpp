@@ -62,11 +62,13 @@ template <class Codec, class Link, class Exec> struct Shared {
   }
 
   bool is_output(int block) const {
-    return task.collective != Collective::reduce_scatter || plan.owner[static_cast<std::size_t>(block)] == plan.rank;
+    return task.collective != Collective::reduce_scatter ||
+           plan.owner[static_cast<std::size_t>(block)] == plan.rank;
   }
   bool has_input(int block) const {
     if (task.collective == Collective::broadcast) return plan.rank == task.root;
-    return task.collective != Collective::allgather || plan.owner[static_cast<std::size_t>(block)] == plan.rank;
+    return task.collective != Collective::allgather ||
+           plan.owner[static_cast<std::size_t>(block)] == plan.rank;
   }
   std::span<const T> input(const PieceRange& r) const {
     const Tensor<Codec>& t = tensors[r.item];
@@ -78,9 +80,19 @@ template <class Codec, class Link, class Exec> struct Shared {
   }
 
   Context context(const PieceRange& r, Phase phase, int terms, double allowed_error, bool wide) {
-    Context c{.collective = task.collective, .operation = options.operation, .phase = phase, .rank = plan.rank,
-              .ranks = plan.ranks, .terms = terms, .step = options.step, .item = r.item, .first = r.first, .count = r.count,
-              .total = tensors[r.item].total, .allowed_error = allowed_error, .wide = wide};
+    Context c{.collective = task.collective,
+              .operation = options.operation,
+              .phase = phase,
+              .rank = plan.rank,
+              .ranks = plan.ranks,
+              .terms = terms,
+              .step = options.step,
+              .item = r.item,
+              .first = r.first,
+              .count = r.count,
+              .total = tensors[r.item].total,
+              .allowed_error = allowed_error,
+              .wide = wide};
     if constexpr (ScratchCompressor<Codec, Exec>) {
       scratch = pool.take(tensors[r.item].codec->scratch_bytes(r.count));
       c.scratch = scratch.span;
@@ -92,7 +104,8 @@ template <class Codec, class Link, class Exec> struct Shared {
   std::size_t worst_bytes(const PieceRange& r) const {
     const Codec& codec = *tensors[r.item].codec;
     std::size_t n = std::max<std::size_t>(codec.max_compressed_bytes(r.count), r.count * sizeof(T));
-    if constexpr (CombiningCompressor<Codec, Exec>) n = std::max<std::size_t>(n, codec.max_combined_bytes(r.count, plan.ranks));
+    if constexpr (CombiningCompressor<Codec, Exec>)
+      n = std::max<std::size_t>(n, codec.max_combined_bytes(r.count, plan.ranks));
     return n;
   }
 
@@ -100,8 +113,10 @@ template <class Codec, class Link, class Exec> struct Shared {
 
  private:
   auto message_pool() -> std::conditional_t<staged, Pool<HostSpace>, Pool<Space>&> {
-    if constexpr (staged) return {};
-    else return pool;
+    if constexpr (staged)
+      return {};
+    else
+      return pool;
   }
 };
 

@@ -27,9 +27,9 @@ class NextUses {
         Use& next = next_[static_cast<std::size_t>(b)];
         use_[offset_[s] + static_cast<std::size_t>(b - step.first)] = next;
         switch (step.kind) {
-          case Kind::send: next = step.wire == Wire::raw ? Use::send_raw : Use::send; break;
-          case Kind::store: next = Use::nothing; break;
-          default: next = Use::read;
+        case Kind::send: next = step.wire == Wire::raw ? Use::send_raw : Use::send; break;
+        case Kind::store: next = Use::nothing; break;
+        default: next = Use::read;
         }
       }
     }

@@ -19,7 +19,8 @@
 namespace wring::inline v0::detail {
 
 /// An execution with the views it works on: keeps them alive, packs what is not flat, unpacks the result.
-template <class Codec, class Link, class Exec, class Items> class ViewExecution final : public Execution<Codec, Link, Exec> {
+template <class Codec, class Link, class Exec, class Items> class ViewExecution final
+    : public Execution<Codec, Link, Exec> {
  public:
   using T = typename Codec::value_type;
   using Space = typename Exec::memory_space;
@@ -41,15 +42,19 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
 
   template <class In, class Out> static void check_types() {
     using Value = std::remove_const_t<typename In::value_type>;
-    static_assert(std::is_same_v<Value, typename Out::value_type>, "wring: input and output must have the same element type, and the output must not be const");
-    static_assert(std::is_same_v<Value, T>, "wring: the views' element type is not the compressor's value_type");
+    static_assert(
+        std::is_same_v<Value, typename Out::value_type>,
+        "wring: input and output must have the same element type, and the output must not be const");
+    static_assert(std::is_same_v<Value, T>,
+                  "wring: the views' element type is not the compressor's value_type");
     static_assert(In::rank() <= 8 && Out::rank() <= 8, "wring: views have at most eight dimensions");
     static_assert(Kokkos::SpaceAccessibility<Exec, typename In::memory_space>::accessible &&
                       Kokkos::SpaceAccessibility<Exec, typename Out::memory_space>::accessible,
                   "wring: the execution space cannot access the memory of the views");
   }
 
-  template <class In, class Out> void add(const Item<In, Out>& item, Collective collective, int root, int rank, int ranks) {
+  template <class In, class Out> void add(const Item<In, Out>& item, Collective collective, int root,
+                                          int rank, int ranks) {
     check_types<In, Out>();
     const Shape in = shape_of(item.in), out = shape_of(item.out);
     Tensor<Codec> tensor;
@@ -87,26 +92,35 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
                 std::span<const std::size_t> counts) {
     const bool by_rank = collective == Collective::reduce_scatter || collective == Collective::allgather;
     if (!by_rank) {
-      if (in != out) complain("the input has " + std::to_string(in) + " elements, the output " + std::to_string(out));
+      if (in != out)
+        complain("the input has " + std::to_string(in) + " elements, the output " + std::to_string(out));
       t.total = out;
       return;
     }
-    const std::size_t part = collective == Collective::allgather ? in : out, whole = collective == Collective::allgather ? out : in;
+    const std::size_t part = collective == Collective::allgather ? in : out,
+                      whole = collective == Collective::allgather ? out : in;
     auto& all = this->job().counts;
     const std::size_t begin = all.size();
-    if (counts.empty()) all.insert(all.end(), static_cast<std::size_t>(ranks), part);
-    else all.insert(all.end(), counts.begin(), counts.end());
+    if (counts.empty())
+      all.insert(all.end(), static_cast<std::size_t>(ranks), part);
+    else
+      all.insert(all.end(), counts.begin(), counts.end());
     t.total = whole;
     if (all.size() - begin != static_cast<std::size_t>(ranks)) {
-      complain("there are " + std::to_string(counts.size()) + " counts for " + std::to_string(ranks) + " ranks");
+      complain("there are " + std::to_string(counts.size()) + " counts for " + std::to_string(ranks) +
+               " ranks");
       all.resize(begin + static_cast<std::size_t>(ranks));
       return;
     }
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
     const std::size_t sum = std::accumulate(first, all.end(), std::size_t{0});
     const std::size_t offset = std::accumulate(first, first + rank, std::size_t{0});
-    if (sum != whole) complain("the counts add up to " + std::to_string(sum) + ", but the whole view has " + std::to_string(whole) + " elements");
-    else if (first[rank] != part) complain("this rank's view has " + std::to_string(part) + " elements, its count is " + std::to_string(first[rank]));
+    if (sum != whole)
+      complain("the counts add up to " + std::to_string(sum) + ", but the whole view has " +
+               std::to_string(whole) + " elements");
+    else if (first[rank] != part)
+      complain("this rank's view has " + std::to_string(part) + " elements, its count is " +
+               std::to_string(first[rank]));
     (collective == Collective::allgather ? t.in_offset : t.out_offset) = offset;
   }
 
@@ -116,7 +130,8 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
     if (!in.flat() || !out.flat() || in.size() == 0 || out.size() == 0) return;
     const T* a = item.in.data();
     const T* b = item.out.data();
-    const bool apart = std::less_equal<const T*>()(a + in.size(), b) || std::less_equal<const T*>()(b + out.size(), a);
+    const bool apart =
+        std::less_equal<const T*>()(a + in.size(), b) || std::less_equal<const T*>()(b + out.size(), a);
     if (apart || a + t.out_offset == b + t.in_offset) return;
     complain("input and output overlap in part: they must be the same elements (in place) or apart");
   }

@@ -127,7 +127,7 @@ void decode_as(const Exec& exec, std::span<const std::byte> in, std::span<T> y, 
   const Layout<Q> layout(y.size(), p.delta);
   check_piece(in, layout, p, sizeof(T));
   const ReadHead<Q> head{in.data(), layout, p.delta};
-  for_runs(exec, "wring::grid_decode", layout.blocks, DecodeBlocks<T, Q>{{kernels, p}, head, y.data()});
+  for_runs(exec, "wring::decode", layout.blocks, DecodeBlocks<T, Q>{{kernels, p}, head, y.data()});
 }
 
 }  // namespace grid

@@ -187,7 +187,7 @@ std::size_t encode_as(const Exec& exec, std::span<const T> x, std::span<std::byt
   const Head<Q> head{out.data(), layout, p.delta};
   head.clear_padding();
   const Progress total =
-      for_runs(exec, "wring::grid_encode", layout.blocks, EncodeBlocks<T, Q>{{kernels, p}, x.data(), head});
+      for_runs(exec, "wring::encode", layout.blocks, EncodeBlocks<T, Q>{{kernels, p}, x.data(), head});
   if (total.too_large)
     throw CodecError("Grid: values of " + std::to_string(total.too_large) +
                      " blocks exceed the magnitude that was agreed upon; did the input change meanwhile?");

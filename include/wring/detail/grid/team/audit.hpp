@@ -55,7 +55,7 @@ Tally audit(const Exec& exec, const Piece<Word, const std::byte>& first, const P
   static_assert(1 + sizeof...(others) <= Tally::most_pieces);
   const Audit<Exec, Word> functor{{first, others...}, 1 + static_cast<int>(sizeof...(others))};
   Tally tally;
-  Kokkos::parallel_reduce("wring::grid::audit",
+  Kokkos::parallel_reduce("wring::audit",
                           Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, first.blocks()),
                           functor, tally);
   return tally;

@@ -65,7 +65,7 @@ void decode(const Exec& exec, std::span<const std::byte> bytes, std::span<T> y, 
   expect_sound(in, audit(exec, in), 0);
   const Chunks chunks(in.n);
   const Unpack<Exec, T, Word> unpack{in, y.data(), Reconstruction<T>(p), chunks};
-  Kokkos::parallel_for("wring::grid::unpack", team_policy<Word>(exec, chunks.teams(), unpack, shape), unpack);
+  Kokkos::parallel_for("wring::unpack", team_policy<Word>(exec, chunks.teams(), unpack, shape), unpack);
 }
 
 template <class Word, class Exec>
@@ -112,7 +112,7 @@ template <class T, class Exec>
 std::size_t encode_values(const Exec& exec, std::span<const T> x, std::span<std::byte> out) {
   const std::size_t bytes = values_bytes<T>(x.size());
   expect_bytes(out.size(), bytes, false);
-  Kokkos::parallel_for("wring::grid::store_values", over(exec, bytes / sizeof(T)),
+  Kokkos::parallel_for("wring::store", over(exec, bytes / sizeof(T)),
                        StoreValues<Exec, T>{x.data(), out.data(), x.size()});
   return bytes;
 }
@@ -124,7 +124,7 @@ std::size_t combine_values(const Exec& exec, std::span<const std::byte> a, std::
   expect_bytes(a.size(), bytes, true);
   expect_bytes(b.size(), bytes, true);
   expect_bytes(out.size(), bytes, false);
-  Kokkos::parallel_for("wring::grid::combine_values", over(exec, bytes / sizeof(T)),
+  Kokkos::parallel_for("wring::combine", over(exec, bytes / sizeof(T)),
                        CombineValues<Exec, T>{a.data(), b.data(), out.data(), n, operation});
   return bytes;
 }
@@ -132,7 +132,7 @@ std::size_t combine_values(const Exec& exec, std::span<const std::byte> a, std::
 template <class T, class Exec>
 void decode_values(const Exec& exec, std::span<const std::byte> in, std::span<T> y, const GridParameters& p) {
   expect_bytes(in.size(), values_bytes<T>(y.size()), true);
-  Kokkos::parallel_for("wring::grid::load_values", over(exec, y.size()),
+  Kokkos::parallel_for("wring::load", over(exec, y.size()),
                        LoadValues<Exec, T>{in.data(), y.data(), static_cast<double>(p.divisor)});
 }
 

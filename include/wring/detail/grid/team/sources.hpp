@@ -19,8 +19,8 @@ namespace wring::inline v0::detail::grid_team {
 template <class T, class Word> struct FromValues {
   using word_type = Word;
   static constexpr bool has_raw = true;
-  static constexpr const char* measure_label = "wring::grid::measure_values";
-  static constexpr const char* pack_label = "wring::grid::pack_values";
+  static constexpr const char* measure_label = "wring::measure";
+  static constexpr const char* pack_label = "wring::pack";
   struct Position {};
 
   const T* x;
@@ -111,8 +111,8 @@ struct Combination {
 template <class Word> struct FromPair {
   using word_type = Word;
   static constexpr bool has_raw = false;
-  static constexpr const char* measure_label = "wring::grid::measure_pair";
-  static constexpr const char* pack_label = "wring::grid::pack_pair";
+  static constexpr const char* measure_label = "wring::add_size";
+  static constexpr const char* pack_label = "wring::add_pack";
   struct Position {
     std::size_t a, b;
   };
@@ -163,8 +163,8 @@ template <class Word> struct FromPair {
 template <class Word> struct FromSum {
   using word_type = Word;
   static constexpr bool has_raw = false;
-  static constexpr const char* measure_label = "wring::grid::measure_sum";
-  static constexpr const char* pack_label = "wring::grid::pack_sum";
+  static constexpr const char* measure_label = "wring::fin_size";
+  static constexpr const char* pack_label = "wring::fin_pack";
   struct Position {
     std::size_t at;
   };
