@@ -196,7 +196,6 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       }
     }
     if (failure) head_.fail(failure);
-    own_failure_ = failure;
     ExchangeData& data = rides_ ? static_cast<ExchangeData&>(ride_.contributions()) : nothing_;
     exchange_.start(link, channel(0), head_, data);
   }
@@ -343,11 +342,9 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     return t.magnitudes.max_abs * (sums ? shared_.plan.ranks : 1) + t.error * (sums ? shared_.plan.ranks : 1);
   }
 
-  /// Ends the operation before any payload has moved. The rank at fault keeps its own words, of which a head holds but 31 bytes.
+  /// Ends the operation before any payload has moved.
   void refuse(const Failure& failure) {
-    const bool mine =
-        own_failure_ && own_failure_.cause == failure.cause && own_failure_.rank == failure.rank;
-    shared_.fail(mine ? own_failure_ : failure);
+    shared_.fail(failure);
     settle();
     in_flight_ = false, stage_ = Stage::done;
   }
@@ -478,7 +475,6 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   Stage stage_ = Stage::done;
   bool settled_ = true, in_flight_ = false, rides_ = false;
   Clock::time_point started_{};
-  Failure own_failure_;  ///< what this rank told the others in the agreement
 };
 
 }  // namespace wring::inline v0::detail

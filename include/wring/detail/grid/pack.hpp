@@ -71,11 +71,11 @@ template <int Width, int Bytes, class Sink> WRING_ALWAYS_INLINE void unpack_fixe
   }
 }
 
-#define WRING_GRID_WIDTHS(M)                                                                                 \
-  M(1)                                                                                                       \
-  M(2)                                                                                                       \
-  M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13) M(14) M(15) M(16) M(17) M(18) M(19) M(20) M(21) \
-      M(22) M(23) M(24) M(25) M(26) M(27) M(28) M(29) M(30) M(31) M(32)
+// clang-format off
+#define WRING_GRID_WIDTHS(M)                                                                             \
+  M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13) M(14) M(15) M(16)                 \
+  M(17) M(18) M(19) M(20) M(21) M(22) M(23) M(24) M(25) M(26) M(27) M(28) M(29) M(30) M(31) M(32)
+// clang-format on
 
 template <int Bytes> WRING_ALWAYS_INLINE void pack_unrolled(int width, const i32* q, std::byte* out) {
   switch (width) {
