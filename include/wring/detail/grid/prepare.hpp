@@ -166,7 +166,7 @@ template <class T> std::optional<GridParameters> parameters_for(const Request& r
 
 /// An error that can be attained, at most an eighth above the least one: for the message.
 template <class T> double attainable_error(Request r) {
-  r.error = std::max({r.error, r.max_abs * 0x1p-70, FloatTraits<T>::least_subnormal});
+  r.error = std::max({r.error, r.max_abs * 0x1p-70, std::numeric_limits<double>::denorm_min()});
   while (!parameters_for<T>(r) && r.error < FloatTraits<T>::greatest)
     r.error = std::max(up(r.error), r.error * 1.125);
   return r.error;
