@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -20,7 +21,7 @@ using namespace wring;
 namespace {
 
 std::string read(const std::string& name) {
-  std::ifstream file("../docs/" + name);  // tests run in the folder tests
+  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../docs" / name);
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
