@@ -17,7 +17,8 @@ constexpr Bound absolute(double error) { return {Bound::Kind::absolute, error}; 
 /// |result - exact| <= fraction * (max - min), over the finite inputs of all ranks.
 constexpr Bound relative_to_range(double fraction) { return {Bound::Kind::range, fraction}; }
 
-/// |result - exact| <= fraction * (root mean square of the finite inputs of all ranks), times the number of ranks for SUM.
+/// |result - exact| <= fraction * (root mean square of the inputs of all ranks), times the number of ranks for SUM. Values that
+/// are not finite count as zeros.
 constexpr Bound relative_to_rms(double fraction) { return {Bound::Kind::rms, fraction}; }
 
 }  // namespace wring::inline v0

@@ -13,3 +13,14 @@
 #else
 #define WRING_ALWAYS_INLINE inline
 #endif
+
+namespace wring::inline v0::detail {
+
+/// Whether the processor is set to flush subnormal results or operands to zero: fast-math in any library of the program does that.
+inline bool flushes_subnormals() {
+  volatile float least_normal = 0x1p-126f, half = 0.5f;
+  volatile float subnormal = least_normal * half;
+  return subnormal * 2.0f == 0.0f;
+}
+
+}  // namespace wring::inline v0::detail

@@ -10,8 +10,8 @@ namespace wring::inline v0 {
 /// Every rank talks to every other rank: it sends each owner its block, adds up its own, and sends the result to all.
 /// Broadcast: the root deals out the blocks, then everybody tells everybody.
 ///
-/// Cost, allreduce: 2(p-1) messages of 1/p vector as in `Ring`, but all of a phase can be on the way at once: two
-/// latencies instead of 2(p-1), and every contribution is encoded by its own rank. For few ranks, or fast switches.
+/// Cost, allreduce: 2(p-1) messages of 1/p vector as in `Ring`, but every contribution is encoded by its own rank and no delay
+/// adds up along a chain. For few ranks, or fast switches.
 class Direct {
  public:
   std::string name() const { return "direct"; }

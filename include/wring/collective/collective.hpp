@@ -70,15 +70,17 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     exec.fence("wring::start");
     detail::Job& job = engine->job();
     job.task = {collective, root}, job.options = options_, job.failure = {};
-    engine->shared().exec = own_instance(exec);
     make_plan(job);
     engine->shared().plan = plan_;
-    try {
+    const EdgeCount* edges = &no_edges_;
+    try {  // whatever is wrong here is told in the agreement, since the other ranks have started
+      engine->use(exec);
       engine->set_views(std::move(items), collective, job.task.root, link_->rank(), link_->size());
-    } catch (...) {  // no memory to pack a view: told in the agreement, since the other ranks have started
+      edges = &edges_for(engine->shared());
+    } catch (...) {
       job.failure = detail::failure_from_current_exception(link_->rank());
     }
-    engine->start(*link_, engine->shared().exec, codec_, edges(engine->shared()));
+    engine->start(*link_, codec_, *edges);
     return Request(engine);
   }
 
@@ -98,14 +100,6 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
           link_->rank());
     if (!engine) engine_ = engine = std::make_shared<Engine>();
     return engine;
-  }
-
-  /// Devices: an instance of the operation's own, so that it overlaps with the user's work. Hosts have but one.
-  template <class Exec> static Exec own_instance(const Exec& exec) {
-    if constexpr (detail::host_accessible_v<Exec>)
-      return exec;
-    else
-      return Kokkos::Experimental::partition_space(exec, 1)[0];
   }
 
   /// The plan of the task, made once; what is wrong with it, or with the options, becomes the job's failure.
@@ -157,6 +151,8 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
       if (s.first < 0 || s.last > plan_.blocks || s.first >= s.last ||
           (s.kind != Kind::finish && (s.peer < 0 || s.peer >= plan_.ranks || s.peer == plan_.rank)))
         return complain("the algorithm's plan has an impossible step: " + describe(s));
+      else if (s.wire == Wire::coded && s.budget >= plan_.budgets)
+        return complain("the algorithm's plan has a step of an unknown error class: " + describe(s));
     if (!by_owner) return;
     std::vector<int> seen(static_cast<std::size_t>(plan_.ranks), 0);
     for (const int owner : plan_.owner)
@@ -168,6 +164,9 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
 
   template <class Complain> void check_options(Complain complain) const {
     using T = typename Codec::value_type;
+    if (detail::flushes_subnormals())
+      complain("this thread flushes subnormal numbers to zero, which breaks bounds: build and run without "
+               "fast-math");
     if (options_.segment_bytes < sizeof(T))
       complain("segment_bytes is " + std::to_string(options_.segment_bytes));
     if (options_.depth < 1 || options_.depth > 30)
@@ -183,12 +182,13 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   }
 
   /// Encodings per result element, counted once per plan and only where a bound is divided by them.
-  template <class S> const EdgeCount& edges(const S& shared) {
-    bool needed = false;
-    for (const auto& t : shared.tensors) needed = needed || t.bound.has_value();
+  template <class S> const EdgeCount& edges_for(const S& shared) {
+    bool needed = plan_fault_.empty();
     if constexpr (CombiningCompressor<Codec> || LosslessCompressor<Codec> || !BoundedCompressor<Codec>)
-      return no_edges_;
-    if (!needed || !plan_fault_.empty()) return no_edges_;
+      needed = false;
+    bool bounded = false;
+    for (const auto& t : shared.tensors) bounded = bounded || t.bound.has_value();
+    if (!needed || !bounded) return no_edges_;
     if (!counted_) edges_ = edges_of(schedule_, *planned_, plan_.ranks), counted_ = true;
     return edges_;
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <mpi.h>
 
@@ -88,8 +89,10 @@ class MpiTransport {
     if (finalized == 0) {
       for (int i = 0; i < last_chances && session_.in_flight() > 0; ++i) session_.progress();
     }
+    const bool clean = finalized == 0 && session_.clean() && session_.in_flight() == 0 && !take_unclaimed();
     if (session_.in_flight() > 0) static_cast<void>(new Session(std::move(session_)));
-    if (finalized == 0) MPI_Comm_free(&communicator_);
+    // A communicator with messages that nobody takes must not be freed: MPICH aborts the program over them.
+    if (clean) MPI_Comm_free(&communicator_);
   }
 
   int rank() const { return rank_; }
@@ -163,6 +166,21 @@ class MpiTransport {
 
  private:
   static constexpr int last_chances = 1000;
+
+  /// Takes what peers have sent for operations that this rank never started. Whether there was anything.
+  bool take_unclaimed() {
+    for (bool any = false;; any = true) {
+      int found = 0, length = 0;
+      MPI_Message message = MPI_MESSAGE_NULL;
+      MPI_Status status;
+      if (MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator_, &found, &message, &status) != MPI_SUCCESS ||
+          found == 0)
+        return any;
+      if (MPI_Get_count(&status, MPI_BYTE, &length) != MPI_SUCCESS || length < 0) return true;
+      std::vector<std::byte> bytes(static_cast<std::size_t>(length) + 1);
+      if (MPI_Mrecv(bytes.data(), length, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS) return true;
+    }
+  }
 
   MpiTransport() = default;
 

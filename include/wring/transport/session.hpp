@@ -66,6 +66,7 @@ class Session {
 
   /// A retired link accepts no new operation: one was abandoned on it, so that ranks may disagree about what is in flight.
   void retire(std::string reason) {
+    soil();
     if (reason_.empty()) reason_ = std::move(reason);
   }
   bool retired() const { return !reason_.empty(); }
@@ -77,12 +78,16 @@ class Session {
   }
   const std::string& failure() const { return failure_; }
   int failed_rank() const { return failed_rank_; }
+  /// Messages that nobody takes may be left on the link, since an operation has failed in its midst or was given up.
+  void soil() { clean_ = false; }
+  bool clean() const { return clean_; }
   void forget_failure() { failure_.clear(), failed_rank_ = -1; }
 
  private:
   std::vector<std::shared_ptr<Pending>> pending_;
   std::string reason_, failure_;
   int failed_rank_ = -1;
+  bool clean_ = true;
   std::uint64_t sequence_ = 0;
 };
 

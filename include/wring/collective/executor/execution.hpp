@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -47,23 +50,39 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   S& shared() { return shared_; }
   Job& job() { return job_; }
 
+  /// Where the codec runs. Devices: an instance of the operation's own, so that it overlaps with the user's work, kept until the
+  /// user comes with another one. Hosts have but one.
+  void use(const Exec& exec) {
+    if constexpr (host_accessible_v<Exec>) {
+      shared_.exec = exec;
+    } else if (!users_ || !(*users_ == exec)) {
+      users_ = exec;
+      shared_.exec = Kokkos::Experimental::partition_space(exec, 1)[0];
+    }
+  }
+
   /// Begins the operation that `job()` and `shared().tensors` describe, with the plan in `shared().plan`. A failure in the job makes
   /// this rank take part in the agreement only to say so.
-  void start(Link& link, const Exec& exec, const Codec& codec, const EdgeCount& edges) {
-    shared_.link = &link, shared_.exec = exec, shared_.task = job_.task, shared_.options = job_.options;
+  void start(Link& link, const Codec& codec, const EdgeCount& edges) {
+    shared_.link = &link, shared_.task = job_.task, shared_.options = job_.options;
     shared_.failure = {};
     shared_.report = {};
     edges_ = edges;
     started_ = Clock::now();
-    settled_ = false, stage_ = Stage::agreeing, in_flight_ = true;
+    depth_ = 0, remembered_ = false, settled_ = false, stage_ = Stage::agreeing, in_flight_ = true;
     sequence_ = link.session().next_sequence();
     for (auto& tensor : shared_.tensors) tensor.codec.emplace(codec);
     describe();
     shared_.agreed = mix(head_.agreed ^ sequence_);
-    if (link.session().retired()) {
-      decline(link, {Cause::abandoned, link.rank(), "the link is retired: " + link.session().reason()});
-    } else {
-      open_agreement(link);
+    try {
+      if (link.session().retired())
+        decline(link, {Cause::abandoned, link.rank(), "the link is retired: " + link.session().reason()});
+      else
+        open_agreement(link);
+    } catch (...) {  // the transport cannot even begin
+      link.session().retire("the transport failed when an operation began");
+      shared_.fail(failure_from_current_exception(link.rank()));
+      return conclude();
     }
     link.session().attach(this->shared_from_this());
     advance();
@@ -98,7 +117,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     };
     if (exchange_.running())
       name(exchange_.waits_for(), stage_ == Stage::confirming ? "confirmation" : "start of the operation");
-    for (const auto& segment : segments_)
+    for (const auto& segment : active_segments())
       if (segment->running()) name(segment->waits_for(), "data");
     return text.empty() ? "nobody" : text;
   }
@@ -112,13 +131,11 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     exchanges_left_ = stage_ == Stage::agreeing && shared_.tensors.size() != 1 ? 1 : 0;
     if (job_.options.confirm && stage_ != Stage::confirming) ++exchanges_left_;
     if (exchange_.running()) exchange_.give_up(*shared_.link, shared_.failure);
-    if (!rides_ && (stage_ == Stage::agreeing || stage_ == Stage::measuring)) cut(), start_segments(0);
+    table_.entries().resize(shared_.tensors.size());
+    if (!rides_ && (stage_ == Stage::agreeing || stage_ == Stage::measuring)) cut(), start_segments(1);
     stage_ = Stage::abandoned;
-    while (next_segment_ < shared_.report.segments) {
-      segments_.push_back(std::make_unique<Segment<Codec, Link, Exec>>(shared_));
-      start_segment(*segments_.back());
-    }
-    for (auto& segment : segments_) segment->abandon();
+    for (auto& segment : active_segments()) segment->abandon();
+    poison_later_segments();
   }
 
  private:
@@ -130,9 +147,23 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       abandon(failure, true);
       return Progress::moved;
     } catch (...) {
-      in_flight_ = false, settled_ = true, stage_ = Stage::done;
-      return Progress::finished;
+      settled_ = true, stage_ = Stage::abandoned;  // what is in flight keeps its memory
+      return Progress::blocked;
     }
+  }
+
+  /// Ranks that will wait for segments which this one has not begun hear of the failure now.
+  void poison_later_segments() {
+    for (std::size_t k = next_segment_; k < shared_.report.segments; ++k)
+      for (const Step& step : shared_.plan.steps) {
+        if (step.kind != Kind::send) continue;
+        MessageHeader h;
+        h.agreed = shared_.agreed, h.segment = static_cast<std::uint32_t>(k);
+        h.first = step.first, h.last = step.last;
+        Poison& poison = poison_.emplace_back();
+        seal_poison(poison.bytes, h, shared_.failure);
+        poison.request = shared_.link->send(step.peer, channel(1 + k % channels), poison.bytes);
+      }
   }
 
   // ---- agreement -------------------------------------------------------------------------------------------------------------
@@ -174,7 +205,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
               Hasher().add(o.segment_bytes).add(o.depth).add(o.ride_along_bytes).add(o.confirm).value(),
               rank);
     Report& r = shared_.report;
-    r.algorithm = job_.algorithm, r.compressor = job_.compressor;
+    r.algorithm = job_.algorithm, r.compressor = job_.compressor, r.reason = "as given";
     const bool broadcast = job_.task.collective == Collective::broadcast;
     for (const auto& t : shared_.tensors) r.bytes_given += (broadcast ? t.total : t.in.size()) * sizeof(T);
   }
@@ -186,17 +217,15 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
                  "an earlier operation failed: " + link.session().failure()};
     }
     rides_ = false;
-    if (!failure) {
-      try {
-        failure = measure_inputs();
-        rides_ = !failure && may_ride();
-        if (rides_) ride_.give([this](int r) { return contribution(r); });
-      } catch (...) {
-        failure = failure_from_current_exception(link.rank());
-      }
+    try {
+      rides_ = may_ride();  // decided alike on all ranks, also on one that is in error
+      if (!failure) failure = measure_inputs();
+      if (rides_ && !failure) ride_.give([this](int r) { return contribution(r); });
+    } catch (...) {
+      if (!failure) failure = failure_from_current_exception(link.rank());
     }
     if (failure) head_.fail(failure);
-    ExchangeData& data = rides_ ? static_cast<ExchangeData&>(ride_.contributions()) : nothing_;
+    ExchangeData& data = rides_ && !failure ? static_cast<ExchangeData&>(ride_.contributions()) : nothing_;
     exchange_.start(link, channel(0), head_, data);
   }
 
@@ -295,12 +324,17 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   /// Compressors get their parameters from what all ranks know: an error here is the same on every rank.
   void prepare() {
     try {
+      shared_.report.reproducible = CombiningCompressor<Codec, Exec>;
       for (auto& t : shared_.tensors) prepare(t);
+      report_bound();
     } catch (...) {
-      return refuse(failure_from_current_exception(-1));  // no rank is to blame
+      const Failure failure = failure_from_current_exception(-1);
+      const bool everywhere = failure.cause == Cause::unattainable || failure.cause == Cause::argument;
+      if (everywhere) return refuse(failure);  // no rank is to blame
+      shared_.fail(failure_from_current_exception(shared_.plan.rank));
     }
     if (!rides_) return begin_moving();
-    shared_.report.rode_along = true;
+    shared_.report.rode_along = true, shared_.report.reason = "rode along";
     try {
       if (!shared_.failure) ride_.finish([this](int r) { return contribution(r); });
     } catch (...) {
@@ -324,16 +358,25 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       t.error = absolute_error(*t.bound, t.magnitudes, job_.task.collective, job_.options.operation,
                                shared_.plan.ranks, values);
       a.allowed_error = t.error;
-      shared_.report.bound = std::max(shared_.report.bound.value_or(0), t.error);
     }
     if constexpr (PreparedCompressor<Codec, Exec>) t.codec->prepare(a);
     if constexpr (CombiningCompressor<Codec, Exec>) {
-      shared_.report.reproducible = t.codec->reproducible();
+      shared_.report.reproducible = shared_.report.reproducible && t.codec->reproducible();
     } else if constexpr (BoundedCompressor<Codec, Exec> && FloatElement<T>) {
       if (t.bound)
         t.allowed = divide_error<T>(t.error, t.magnitudes, job_.task.collective, job_.options.operation,
                                     shared_.plan.ranks, edges_, t.codec->error(greatest_encoded(t)));
     }
+  }
+
+  /// The greatest bound of a group, if every tensor of it has one.
+  void report_bound() {
+    double greatest = 0;
+    for (const auto& t : shared_.tensors) {
+      if (!t.bound) return;
+      greatest = std::max(greatest, t.error);
+    }
+    shared_.report.bound = greatest;
   }
 
   /// No magnitude greater than this is ever encoded: partial sums, or values.
@@ -345,8 +388,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   /// Ends the operation before any payload has moved.
   void refuse(const Failure& failure) {
     shared_.fail(failure);
-    settle();
-    in_flight_ = false, stage_ = Stage::done;
+    conclude();
   }
 
   // ---- the plan --------------------------------------------------------------------------------------------------------------
@@ -378,35 +420,60 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     uses_.analyse(shared_.plan);
     while (segments_.size() < depth)
       segments_.push_back(std::make_unique<Segment<Codec, Link, Exec>>(shared_));
-    next_segment_ = 0;
-    for (std::size_t i = 0; i < depth; ++i) start_segment(*segments_[i]);
+    depth_ = depth, next_segment_ = 0;
+    for (auto& segment : active_segments()) start_segment(*segment);
   }
 
-  /// Segments take channels in turn: those in flight at once never share one.
-  void start_segment(Segment<Codec, Link, Exec>& segment) {
-    segment.start(next_segment_, uses_, channel(1 + next_segment_ % 31));
+  auto active_segments() { return std::span(segments_).first(depth_); }
+  auto active_segments() const { return std::span(segments_).first(depth_); }
+
+  static constexpr std::size_t channels = 31;  ///< of the plan's messages; one more is for the exchanges
+
+  /// Segments take channels in turn, and those in flight at once never share one: the next waits for the oldest.
+  bool may_start_segment() const {
+    std::size_t oldest = next_segment_;
+    for (const auto& segment : active_segments())
+      if (segment->running()) oldest = std::min(oldest, segment->index());
+    return next_segment_ < shared_.report.segments && next_segment_ - oldest < channels;
+  }
+
+  void start_segment(Segment<Codec, Link, Exec>& segment, bool mute = false) {
+    segment.start(next_segment_, uses_, channel(1 + next_segment_ % channels), mute);
     ++next_segment_;
   }
 
   Progress move() {
     Progress result = Progress::blocked;
     bool running = false;
-    for (auto& segment : segments_) {
-      if (!segment->running()) continue;
-      const Progress p = segment->advance();
-      if (p != Progress::blocked) result = Progress::moved;
-      if (p == Progress::finished && next_segment_ < shared_.report.segments) start_segment(*segment);
+    for (auto& segment : active_segments()) {
+      if (!segment->running() && may_start_segment()) start_segment(*segment);
+      if (segment->advance() != Progress::blocked) result = Progress::moved;
       running = running || segment->running();
     }
-    if (running) return result;
+    if (running && shared_.failure && !settled_ && !job_.options.confirm && only_sends()) {
+      remember_failure();  // the outcome is known; a peer that has given up may never take what is on its way
+      settle();
+    }
+    if (running || next_segment_ < shared_.report.segments) return result;
     moved();
     return stage_ == Stage::done ? Progress::finished : Progress::moved;
   }
 
+  bool only_sends() const {
+    bool all = next_segment_ >= shared_.report.segments;
+    for (const auto& segment : active_segments()) all = all && (!segment->running() || segment->only_sends());
+    return all;
+  }
+
+  /// Tells the ranks that know nothing of it at the next operation on this link, once.
+  void remember_failure() {
+    if (!remembered_) shared_.link->session().remember_failure(shared_.failure.text, shared_.failure.rank);
+    remembered_ = true;
+  }
+
   /// All of this rank's part is done, well or badly.
   void moved() {
-    if (shared_.failure && shared_.failure.cause != Cause::none)
-      shared_.link->session().remember_failure(shared_.failure.text, shared_.failure.rank);
+    if (shared_.failure) remember_failure();
     if (!job_.options.confirm) return conclude();
     head_.cause = 0, head_.failed_rank = -1;
     if (shared_.failure) head_.fail(shared_.failure);
@@ -423,18 +490,28 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     conclude();
   }
 
+  /// The end: the outcome is known, and nothing of this rank is in flight.
   void conclude() {
-    in_flight_ = false, stage_ = Stage::done;
     settle();
+    const Cause cause = shared_.failure.cause;
+    const bool refused = cause == Cause::argument || cause == Cause::mismatch || cause == Cause::unattainable;
+    if (shared_.failure && !refused) shared_.link->session().soil();
+    in_flight_ = false, stage_ = Stage::done;
+    release();
   }
 
   virtual void deliver() {}  ///< the result goes from flat runs to the user's views
+  virtual void release() {}  ///< the views are the user's again
 
   void settle() {
     Report& r = shared_.report;
-    if (!settled_ && !shared_.failure) deliver();
-    if constexpr (CountsFallbacks<Codec, Exec>)
-      for (const auto& t : shared_.tensors) r.fallback_blocks += t.codec->fallback_blocks();
+    try {
+      if (!settled_ && !shared_.failure) deliver();
+      if constexpr (CountsFallbacks<Codec, Exec>)
+        for (const auto& t : shared_.tensors) r.fallback_blocks += t.codec->fallback_blocks();
+    } catch (...) {
+      shared_.fail(failure_from_current_exception(shared_.plan.rank));
+    }
     r.temporary_bytes = shared_.pool.allocated();
     if constexpr (S::staged) r.temporary_bytes += shared_.messages.allocated();
     r.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
@@ -445,19 +522,41 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   /// After `abandon(..., true)`: what is still in flight, or will be sent by peers who know nothing of it, keeps this object alive.
   Progress drain() {
     bool idle = !exchange_.running() || exchange_.drain(*shared_.link);
-    for (auto& segment : segments_) idle = segment->abandon() && idle;
+    for (auto& segment : active_segments()) {
+      if (!segment->running() && may_start_segment()) start_segment(*segment, true);
+      idle = segment->abandon() && idle;
+    }
+    idle = idle && next_segment_ >= shared_.report.segments;
+    while (!poison_.empty() && sent(poison_.front().request)) poison_.pop_front();
+    idle = idle && poison_.empty();
     if (idle && exchanges_left_ > 0) {
       --exchanges_left_;
-      exchange_.start(*shared_.link, channel(0), head_, nothing_);
+      exchange_.start(*shared_.link, channel(0), head_, table_);
       exchange_.give_up(*shared_.link, shared_.failure);
       return Progress::moved;
     }
     if (!idle) return Progress::blocked;
     in_flight_ = false, stage_ = Stage::done;
+    release();
     return Progress::finished;
   }
 
+  /// Whether a poisoned message has left.
+  bool sent(typename Link::Request& request) {
+    try {
+      return shared_.link->test(request).has_value();
+    } catch (const Error&) {
+      return true;
+    }
+  }
+
+  struct Poison {
+    std::array<std::byte, header_bytes + poison_text_bytes> bytes;
+    typename Link::Request request{};
+  };
+
   S shared_;
+  std::optional<Exec> users_;
   Job job_;
   RideAlong<Codec, Link, Exec> ride_;
   Exchange<Link> exchange_;
@@ -468,12 +567,13 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   NextUses uses_;
   std::vector<std::unique_ptr<Segment<Codec, Link, Exec>>> segments_;
   std::vector<std::size_t> lengths_, offsets_;
+  std::deque<Poison> poison_;  ///< of segments that were never begun
   Kokkos::View<TaskMagnitudes*, typename MessageSpace<Exec>::type> workspace_;
-  std::size_t next_segment_ = 0;
+  std::size_t next_segment_ = 0, depth_ = 0;
   int exchanges_left_ = 0;
   std::uint64_t sequence_ = 0;
   Stage stage_ = Stage::done;
-  bool settled_ = true, in_flight_ = false, rides_ = false;
+  bool settled_ = true, in_flight_ = false, rides_ = false, remembered_ = false;
   Clock::time_point started_{};
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <tuple>
 
 #include <wring/bound.hpp>
 #include <wring/collective/executor/magnitudes.hpp>
@@ -96,7 +97,7 @@ struct Head {
   }
 
   void fail(const Failure& failure) {
-    if (cause != 0 && failed_rank <= failure.rank) return;
+    if (cause != 0 && !before(failure, this->failure())) return;  // everyone keeps the same one
     cause = static_cast<std::int32_t>(failure.cause), failed_rank = failure.rank;
     std::memset(text(), 0, text_bytes);
     std::memcpy(text(), failure.text.data(), std::min(failure.text.size(), text_bytes - 1));
@@ -140,6 +141,9 @@ struct Head {
   }
 
  private:
+  static bool before(const Failure& a, const Failure& b) {
+    return std::tie(a.rank, a.cause, a.text) < std::tie(b.rank, b.cause, b.text);
+  }
   char* text() { return reinterpret_cast<char*>(this) + text_begin; }
 
   static void merge(Extent& a, const Extent& b) {

@@ -53,7 +53,7 @@ struct SumOfSquares {
     }
   }
 
-  /// sqrt(sum / count), rounded down a little: a bound derived from it is never too large.
+  /// sqrt(sum / count), rounded down a little: a bound derived from it is never too large, since the sum is not.
   double root_mean(double count) const {
     if (high == 0 && low == 0) return 0;
     const double digits = static_cast<double>(high) * 0x1p32 + static_cast<double>(low);
@@ -203,6 +203,8 @@ Magnitudes measure(const Exec& exec, std::span<const T> values, Bound::Kind kind
     }
     squares += std::ldexp(r.squares, 2 * std::max(-2000, r.exponent - exponent));
   }
+  // Each addition may have rounded up: tasks here, and no more than 512 within a task.
+  squares *= 1 - static_cast<double>(tasks + 512) * 0x1p-52;
   total.squares = SumOfSquares::from(squares, 2 * exponent);
   return total;
 }

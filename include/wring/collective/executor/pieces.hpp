@@ -203,7 +203,7 @@ template <class Codec, class Link, class Exec> class ValuePieces {
     const Phase phase = piece.finished ? Phase::final : piece.terms == 1 ? Phase::own : Phase::hop;
     const Context c = context(piece, phase, budget);
     piece.encoded = encode(s_, std::span<const T>(values), c);
-    if (read_later || s_.is_output(piece.block)) decode(s_, piece.encoded.span, values, c);
+    if (read_later) decode(s_, piece.encoded.span, values, c);
   }
 
   static std::span<const T> raw_values(std::span<const std::byte> bytes, std::size_t count) {

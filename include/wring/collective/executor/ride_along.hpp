@@ -49,6 +49,12 @@ template <class Codec, class Link, class Exec> class RideAlong {
   /// Computes the result from all contributions.
   template <class RangeOf> void finish(RangeOf range_of) {
     if (!contributions_.complete()) throw TransportError("data of some rank did not ride along");
+    compute(range_of);
+    s_.exec.fence("wring::finish");
+  }
+
+ private:
+  template <class RangeOf> void compute(RangeOf range_of) {
     if (!reduces(s_.task.collective)) {
       for (int r = 0; r < s_.plan.ranks; ++r)
         if (range_of(r).count) publish(range_of(r), encoded(range_of(r), r), 1);
@@ -70,10 +76,8 @@ template <class Codec, class Link, class Exec> class RideAlong {
       finish_values(s_.exec, sum, s_.options.operation == Operation::mean ? s_.plan.ranks : 1);
       write_result(all, sum);
     }
-    s_.exec.fence("wring::ride");
   }
 
- private:
   void copy_out(std::span<const std::byte> bytes) {
     const std::span<std::byte> to = contributions_.give(s_.plan.rank, bytes.size());
     copy_bytes<Kokkos::HostSpace, typename S::Space>(s_.exec, bytes, to.data());

@@ -38,8 +38,10 @@ template <class Codec, class Link, class Exec> class Segment {
 
   explicit Segment(S& shared) : s_(shared), work_(shared) {}
 
-  void start(std::size_t index, const NextUses& uses, int channel) {
-    index_ = index, uses_ = &uses, channel_ = channel, at_ = 0, posted_ = 0, closed_ = false, running_ = true;
+  /// `mute`: this segment's messages have gone out already, poisoned; it only takes what peers send.
+  void start(std::size_t index, const NextUses& uses, int channel, bool mute = false) {
+    mute_ = mute, index_ = index, uses_ = &uses, channel_ = channel, at_ = 0, posted_ = 0, closed_ = false,
+    running_ = true;
     pieces_.clear();
     first_piece_.assign(1, 0);
     for (int b = 0; b < s_.plan.blocks; ++b) {
@@ -53,6 +55,9 @@ template <class Codec, class Link, class Exec> class Segment {
 
   bool running() const { return running_; }
   std::size_t index() const { return index_; }
+
+  /// Whether all steps are taken, and only messages of its own are still on their way.
+  bool only_sends() const { return running_ && at_ == s_.plan.steps.size(); }
 
   /// The rank whose message this segment waits for, -1 if none.
   int waits_for() const {
@@ -81,7 +86,7 @@ template <class Codec, class Link, class Exec> class Segment {
   bool abandon() {
     if (!running_) return true;
     for (; at_ < s_.plan.steps.size(); ++at_)
-      if (s_.plan.steps[at_].kind == Kind::send) send(s_.plan.steps[at_]);
+      if (s_.plan.steps[at_].kind == Kind::send && !mute_) send(s_.plan.steps[at_]);
     reap();
     for (post(); !incoming_.empty() && arrived(incoming_.front()); post()) incoming_.erase(incoming_.begin());
     running_ = !incoming_.empty() || !outgoing_.empty();
@@ -191,9 +196,7 @@ template <class Codec, class Link, class Exec> class Segment {
     sending_.clear();
     std::size_t bytes = header_bytes, raw = 0;
     each_piece(step, [&](auto& piece) {
-      const Use use = uses_->after(at_, piece.block, step.first);
-      sending_.push_back(
-          work_.to_send(piece, step.wire, step.budget, use == Use::read || use == Use::send_raw));
+      sending_.push_back(work_.to_send(piece, step.wire, step.budget, read_later(piece.block, step)));
       bytes += round_up(sending_.back().size(), 64), raw += piece.range.count * sizeof(typename S::T);
     });
     const std::size_t table = table_bytes(sending_.size());
@@ -217,12 +220,21 @@ template <class Codec, class Link, class Exec> class Segment {
     return message;
   }
 
+  /// Whether this rank, or its user, reads the values of a block after the current step.
+  bool read_later(int block, const Step& step) const {
+    const Use use = uses_->after(at_, block, step.first);
+    return use == Use::read || use == Use::send_raw || (use != Use::overwritten && s_.is_output(block));
+  }
+
   /// Drops what no later step and no user reads.
   void forget(const Step& step) {
     each_piece(step, [&](auto& piece) {
-      if (s_.is_output(piece.block)) return;
-      if (uses_->after(at_, piece.block, step.first) == Use::nothing)
-        piece.encoded.reset(), piece.memory.reset(), piece.values = {};
+      const Use use = uses_->after(at_, piece.block, step.first);
+      const bool output = s_.is_output(piece.block);
+      if (use == Use::overwritten || (use == Use::nothing && !output)) {
+        piece.encoded.reset();
+        if (!output) piece.memory.reset(), piece.values = {};
+      }
     });
   }
 
@@ -299,7 +311,7 @@ template <class Codec, class Link, class Exec> class Segment {
   const NextUses* uses_ = nullptr;
   std::size_t index_ = 0, at_ = 0, posted_ = 0;
   int channel_ = 0;
-  bool closed_ = false, running_ = false;
+  bool closed_ = false, running_ = false, mute_ = false;
   std::vector<Piece<Codec, Exec>> pieces_;
   std::vector<std::size_t> first_piece_;
   std::vector<std::span<const std::byte>> sending_;

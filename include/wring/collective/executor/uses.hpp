@@ -10,7 +10,7 @@
 namespace wring::inline v0::detail {
 
 /// What this rank does next with a block after one of its steps.
-enum class Use : std::uint8_t { nothing, send, send_raw, read };
+enum class Use : std::uint8_t { nothing, overwritten, send, send_raw, read };
 
 /// For every step and each of its blocks, the block's next use on this rank: what may be forgotten, and what must be decoded.
 class NextUses {
@@ -28,7 +28,7 @@ class NextUses {
         use_[offset_[s] + static_cast<std::size_t>(b - step.first)] = next;
         switch (step.kind) {
         case Kind::send: next = step.wire == Wire::raw ? Use::send_raw : Use::send; break;
-        case Kind::store: next = Use::nothing; break;
+        case Kind::store: next = Use::overwritten; break;
         default: next = Use::read;
         }
       }

@@ -76,7 +76,8 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
     if (out.flat()) {
       tensor.out = {item.out.data(), out.size()};
     } else {
-      packed_.back().out = pool.take(out.size() * sizeof(T));
+      const bool in_place = packed_.back().in && in == out && source == item.out.data();
+      packed_.back().out = in_place ? packed_.back().in : pool.take(out.size() * sizeof(T));
       tensor.out = {reinterpret_cast<T*>(packed_.back().out.span.data()), out.size()};
     }
     this->shared().tensors.push_back(std::move(tensor));
@@ -148,6 +149,8 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
       ++i;
     });
   }
+
+  void release() override { views_.reset(), packed_.clear(); }
 
   std::optional<Items> views_;
   std::vector<Packed> packed_;
