@@ -150,9 +150,10 @@ template <class T> struct MeasureValues {
                                        double* sums) const {
     double scale = 1;
     if constexpr (std::is_same_v<T, double>) {
-      r.exponent = Kokkos::ilogb(r.max_abs);
-      if (r.exponent < -1000) r.exponent = -1000;
-      scale = Kokkos::ldexp(1.0, -r.exponent);
+      const auto bits = Kokkos::bit_cast<std::uint64_t>(r.max_abs);
+      const int exponent = static_cast<int>(bits >> 52) - 1023;
+      r.exponent = exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
+      scale = Kokkos::bit_cast<double>(static_cast<std::uint64_t>(1023 - r.exponent) << 52);
     }
     const std::size_t rows_end = first + (last - first) / lanes * lanes;
     for (std::size_t i = first; i < last; ++i) {
