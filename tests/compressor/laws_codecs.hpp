@@ -118,8 +118,7 @@ struct Chopped {
     if (bytes.size() != 4 * values.size()) throw CodecError("chopped: wrong number of bytes");
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] += load<float>(bytes, i);
-      if (has(Fault::adds_twice_rounded))
-        values[i] = static_cast<float>(static_cast<int>(values[i] * 1024)) / 1024;
+      if (has(Fault::adds_twice_rounded)) values[i] = std::trunc(values[i] * 1024) / 1024;
     }
   }
 
