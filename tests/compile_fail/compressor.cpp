@@ -85,6 +85,10 @@ struct Codec : Complete {
   bool reproducible() const { return true; }
 #endif
 #endif
+// CASE_interchangeable expects: wring: an anticipating compressor needs combine
+#if defined(CASE_interchangeable)
+  bool interchangeable(const Codec&) const { return true; }
+#endif
 // CASE_finish expects: wring: a finishing compressor needs combine
 #if defined(CASE_finish)
   bool finishes() const { return true; }

@@ -32,6 +32,8 @@ enum class Without {
   max_combined_bytes_const,
   reproducible,
   reproducible_const,
+  interchangeable,
+  interchangeable_const,
   finish,
   finish_result,
   finishes,
@@ -119,6 +121,11 @@ template <Without lacks = Without::nothing> struct Able : Minimal<lacks> {
     requires(lacks != Without::reproducible && lacks != Without::reproducible_const);
   bool reproducible()
     requires(lacks == Without::reproducible_const);
+
+  bool interchangeable(const Able&) const
+    requires(lacks != Without::interchangeable && lacks != Without::interchangeable_const);
+  bool interchangeable(const Able&)
+    requires(lacks == Without::interchangeable_const);
 
   template <class Exec>
     requires(lacks != Without::finish)

@@ -50,7 +50,10 @@ enum class Fault {
   forgets_a_term,
   combined_size,
   wide_differs,
-  finish_is_wrong
+  finish_is_wrong,
+  misjudges_parameters,
+  differs_from_itself,
+  large_becomes_small
 };
 
 template <class T> T load(Bytes from, std::size_t index) {
@@ -152,6 +155,13 @@ class Steps {
       throw BoundUnattainable("steps: too small a bound");
     step_ = *agreed.allowed_error / (has(Fault::too_coarse) ? 0.3 : 1.5) /
             (agreed.operation == Operation::sum ? agreed.ranks : 1);
+    if (has(Fault::misjudges_parameters) && agreed.max_abs > *agreed.allowed_error) step_ /= 2;
+    large_ = has(Fault::large_becomes_small) && agreed.max_abs > 2 * *agreed.allowed_error &&
+             agreed.max_abs < 4 * *agreed.allowed_error;
+  }
+  bool interchangeable(const Steps& other) const {
+    if (has(Fault::differs_from_itself)) return false;
+    return large_ == other.large_ && (has(Fault::misjudges_parameters) || step_ == other.step_);
   }
   double error(double max_abs) const {
     return (has(Fault::error_after_prepare) ? 4 : 0.51) * step_ + 1e-7 * max_abs;
@@ -231,10 +241,11 @@ class Steps {
 
   Fault fault_;
   double step_ = 1;
+  bool large_ = false;
 };
 
 static_assert(BoundedCompressor<Chopped> && FixedSizeCompressor<Chopped> && AddingCompressor<Chopped> &&
               ScratchCompressor<Chopped>);
-static_assert(BoundedCompressor<Steps> && FinishingCompressor<Steps>);
+static_assert(BoundedCompressor<Steps> && FinishingCompressor<Steps> && AnticipatingCompressor<Steps>);
 
 }  // namespace sample

@@ -122,4 +122,7 @@ TEST_CASE("the compressor laws catch what is wrong with a combination", "[compre
   CHECK(breaks(Steps{Fault::combined_size}, "size") == "size");
   CHECK(breaks(Steps{Fault::wide_differs}, "wide") == "wide");
   CHECK(breaks(Steps{Fault::finish_is_wrong}, "combination") == "combination");
+  CHECK(breaks(Steps{Fault::misjudges_parameters}, "anticipation") == "anticipation");
+  CHECK(breaks(Steps{Fault::differs_from_itself}, "anticipation") == "anticipation");
+  CHECK(breaks(Steps{Fault::large_becomes_small}, "anticipation") == "anticipation");
 }

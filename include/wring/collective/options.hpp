@@ -13,7 +13,9 @@ struct Options {
   Operation operation = Operation::sum;
   std::size_t segment_bytes = 128 * 1024;  ///< of values per block and segment: the unit of pipelining
   int depth = 4;                           ///< segments in flight at once, 1 to 30
-  std::size_t ride_along_bytes = 2048;  ///< everybody's data up to this many bytes travel with the agreement
+  /// Data of up to this many bytes travel with the agreement: the vector, where it can be summed on the way (64 KiB at most), else
+  /// everybody's together (16 KiB at most). 0: none.
+  std::size_t ride_along_bytes = 2048;
   bool confirm = false;    ///< one exchange more at the end: a failure anywhere is an error everywhere
   std::uint64_t step = 0;  ///< the user's step number, handed to the compressor
 

@@ -110,6 +110,15 @@ concept CombiningCompressor =
       { constant.reproducible() } -> std::convertible_to<bool>;
     };
 
+/// Can be prepared before the inputs are known: `prepare` with max_abs = 0 sets the parameters for all inputs that are not too large, and
+/// `a.interchangeable(b)`, both prepared, says whether pieces of one mean the same to the other, bit by bit. What is too large
+/// stays so: if parameters for max_abs = x are interchangeable with those for 0, so are those for anything below x. Small
+/// operations with an absolute bound are then summed while the ranks agree.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept AnticipatingCompressor = CombiningCompressor<C, Exec> && requires(const C& codec, const C& other) {
+  { codec.interchangeable(other) } -> std::convertible_to<bool>;
+};
+
 /// Turns the encoded complete sum into the encoded result (a rounding shift, an entropy stage). Runs once per result element.
 /// `finishes()` says whether there is anything to do with the parameters set; if not, `finish` is not called.
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>

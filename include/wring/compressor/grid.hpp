@@ -124,6 +124,12 @@ template <FloatElement T> class Grid {
       return detail::team_grid_combine<T>(exec, a, b, context.count, out, context.operation, p);
   }
 
+  /// Whether two objects were given the same parameters by `prepare`. Inputs are too large for those that serve zeros where they call
+  /// for int64 sums or for raw elements, or where rounding the result takes a part of the bound that shows in the step.
+  bool interchangeable(const Grid& other) const {
+    return prepared_ && other.prepared_ && parameters_ == other.parameters_;
+  }
+
   /// Exact, hence the same bits in any order: always on integers; elements themselves only where nothing is
   /// added.
   bool reproducible() const { return exact_; }
@@ -186,13 +192,12 @@ template <FloatElement T> class Grid {
   std::uint64_t fallback_blocks_ = 0;
 };
 
-static_assert(BoundedCompressor<Grid<float>> && FinishingCompressor<Grid<float>> &&
-              CountsFallbacks<Grid<float>>);
-static_assert(BoundedCompressor<Grid<double>> && FinishingCompressor<Grid<double>> &&
-              CountsFallbacks<Grid<double>>);
-static_assert(BoundedCompressor<Grid<half_t>> && FinishingCompressor<Grid<half_t>> &&
-              CountsFallbacks<Grid<half_t>>);
-static_assert(BoundedCompressor<Grid<bhalf_t>> && FinishingCompressor<Grid<bhalf_t>> &&
-              CountsFallbacks<Grid<bhalf_t>>);
+namespace detail {
+template <class C>
+concept GridAbilities =
+    BoundedCompressor<C> && FinishingCompressor<C> && AnticipatingCompressor<C> && CountsFallbacks<C>;
+}
+static_assert(detail::GridAbilities<Grid<float>> && detail::GridAbilities<Grid<double>>);
+static_assert(detail::GridAbilities<Grid<half_t>> && detail::GridAbilities<Grid<bhalf_t>>);
 
 }  // namespace wring::inline v0

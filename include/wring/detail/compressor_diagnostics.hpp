@@ -94,6 +94,11 @@ template <class C, class Exec> constexpr void explain_abilities() {
             } -> std::convertible_to<std::size_t>;
           },
       "wring: combine must return the number of bytes written: see CombiningCompressor in docs/concepts.md");
+  constexpr bool anticipates = requires(C& codec) { codec.interchangeable(codec); };
+  static_assert(
+      !anticipates || AnticipatingCompressor<C, Exec>,
+      "wring: an anticipating compressor needs combine with all that belongs to it, and a const member "
+      "interchangeable(other) that returns a bool: see AnticipatingCompressor in docs/concepts.md");
   static_assert(!(finishes || says_finishes) || FinishingCompressor<C, Exec>,
                 "wring: a finishing compressor needs combine with all that belongs to it, finish(exec, sum, "
                 "out, context) that returns "

@@ -54,6 +54,9 @@ template <class Codec, class Exec> class CompressorLaws {
         if constexpr (CombiningCompressor<Codec, Exec>) combines(kind, n, where);
       }
     }
+    if constexpr (AnticipatingCompressor<Codec, Exec>)
+      for (const Operation operation : {Operation::sum, Operation::mean, Operation::min, Operation::max})
+        for (const double allowed : {1e-3, 1.0, 64.0}) anticipates(operation, allowed);
     for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{513}, std::size_t{1000}})
       survives_damage(n);
     if (cases_ == 0) fail("prepare", "it declines every bound and every argument: nothing was tried");
@@ -374,6 +377,46 @@ template <class Codec, class Exec> class CompressorLaws {
     return std::isfinite(best) ? sum_within(y, {best}, allowed) : y == best;
   }
 
+  // ---- anticipation ----
+
+  /// Parameters for larger and larger inputs, against those for zeros: interchangeable up to some magnitude and never beyond, and
+  /// those that are give the same bytes.
+  void anticipates(Operation operation, double allowed) {
+    const std::size_t n = 700;
+    const std::string where = "anticipation, " + std::string(name_of(operation)) + " of 3";
+    auto zero = prepared(Collective::allreduce, operation, terms, n, 0, allowed, where);
+    if (!zero) return;
+    if (!zero->codec.interchangeable(zero->codec)) fail("anticipation", "a compressor differs from itself");
+    bool alike = true;
+    for (double max_abs = allowed * 0x1p-20; max_abs < allowed * 0x1p40; max_abs *= 1.5) {
+      auto c = prepared(Collective::allreduce, operation, terms, n, max_abs, allowed, where);
+      const bool before = alike;
+      alike = c && c->codec.interchangeable(zero->codec);
+      if (alike && !before)
+        return fail("anticipation", "inputs of " + number(max_abs) +
+                                        " are not too large, but smaller ones are (bound " + number(allowed) +
+                                        ")");
+      if (alike) gives_the_same_bytes(*zero, *c, scaled_to(max_abs, n));
+    }
+  }
+
+  /// Values of all signs with magnitudes up to max_abs.
+  static std::vector<T> scaled_to(double max_abs, std::size_t n) {
+    std::vector<T> values(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double share = static_cast<double>(random_bits(31, i) % 2001) / 1000 - 1;
+      if constexpr (FloatElement<T>) values[i] = wring::detail::narrow<T>(0.99 * share * max_abs);
+    }
+    return values;
+  }
+
+  void gives_the_same_bytes(Case& a, Case& b, const std::vector<T>& values) {
+    const auto one = calls_.encode(a, values), other = calls_.encode(b, values);
+    if (one && other && *one != *other)
+      fail("anticipation",
+           "two interchangeable compressors encode the same values differently (" + a.where + ")");
+  }
+
   // ---- damage ----
 
   /// Bytes that were cut, lengthened or changed give a CodecError or values, nothing else.
@@ -436,7 +479,8 @@ template <class Codec, class Exec> class CompressorLaws {
 /// arrive where they were, finite values stay finite; decoded values can be encoded again. Bounded: no value is farther from the original than
 /// the error allowed, as long as that is at least error(max_abs); what `prepare` accepts, it holds. Fixed size: the size is the one foretold. Adding: the same as
 /// decompress and add. Combining: commutative and associative bit by bit (where reproducible), the result within the bound that
-/// `prepare` was given, special values as in IEEE arithmetic, wide and coded pieces mix.
+/// `prepare` was given, special values as in IEEE arithmetic, wide and coded pieces mix. Anticipating: parameters are interchangeable
+/// with those for zeros up to some magnitude and never beyond, and encode alike.
 template <class Codec, class Exec = Kokkos::DefaultHostExecutionSpace>
   requires Compressor<Codec, Exec>
 std::vector<std::string> check_compressor_laws(const Codec& codec, const Exec& exec = Exec{},

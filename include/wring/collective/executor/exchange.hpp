@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <wring/algorithm/recursive_doubling.hpp>
@@ -14,6 +15,8 @@
 #include <wring/transport/concept.hpp>
 
 namespace wring::inline v0::detail {
+
+inline constexpr std::size_t ride_along_room = 65536;  ///< the most bytes behind a head
 
 /// What travels behind the head of an exchange and is merged on the way.
 class ExchangeData {
@@ -41,21 +44,25 @@ template <Transport Link> class Exchange {
  public:
   /// Receives are posted for the head and this many bytes, whatever this rank itself has to say: a rank that disagrees about the
   /// length is heard all the same.
-  static constexpr std::size_t receive_bytes = sizeof(Head) + 65536;
+  static constexpr std::size_t receive_bytes = sizeof(Head) + ride_along_room;
 
   void start(Link& link, int channel, const Head& head, ExchangeData& data) {
-    if (plan_.ranks != link.size() || plan_.rank != link.rank() || steps_ == 0) {
-      plan_ = RecursiveDoubling{}.plan({Collective::allreduce, 0}, link.rank(), link.size());
-    }
-    steps_ = plan_.steps.size() + 1;
-    head_ = head, data_ = &data, channel_ = channel, at_ = 0, posted_ = false, sent_ = 0, running_ = true;
-    damage_ = {};
-    incoming_.resize(std::max(receive_bytes, sizeof(Head) + data.max_bytes()));
-    post(link);
+    reset(link, channel, head, data);
+    post_after(link, 0);
+  }
+
+  /// Instead of `start`, on a rank that has failed: tells every rank that will wait for its head, and waits for nobody. Receives are
+  /// posted by `drain` only, behind those of earlier exchanges on the channel.
+  void announce(Link& link, int channel, const Head& head, const Failure& failure) {
+    NoData nothing;
+    reset(link, channel, head, nothing);
+    give_up(link, failure);
   }
 
   bool running() const { return running_; }
   const Head& head() const { return head_; }
+  /// What of the messages to this rank was damaged, if anything.
+  const Failure& damage() const { return damage_; }
   std::uint64_t sent() const { return sent_bytes_; }
   /// The rank whose message, or whose receive, is missing; -1 if none.
   int waits_for() const {
@@ -74,8 +81,10 @@ template <Transport Link> class Exchange {
         const std::optional<std::size_t> bytes = poll(link);
         if (!bytes) return result;
         posted_ = false;
-        accept(step.kind, std::span<const std::byte>(incoming_).first(std::min(*bytes, incoming_.size())));
-        post_after(link, at_ + 1);
+        const auto message = std::span(incoming_).first(std::min(*bytes, incoming_.size()));
+        const bool left_over = !accept(step.kind, message);
+        post_after(link, left_over ? at_ : at_ + 1);
+        if (left_over) return Progress::moved;
       }
       result = Progress::moved;
     }
@@ -85,7 +94,7 @@ template <Transport Link> class Exchange {
     return Progress::finished;
   }
 
-  /// After `give_up`: takes what peers still send, so that they need not wait. True once nothing is in flight.
+  /// After `give_up` or `announce`: takes what peers still send, so that they need not wait. True once nothing is in flight.
   bool drain(Link& link) {
     for (; at_ < plan_.steps.size(); ++at_) {
       if (plan_.steps[at_].kind != Kind::combine && plan_.steps[at_].kind != Kind::store) continue;
@@ -112,6 +121,14 @@ template <Transport Link> class Exchange {
     data_ = nullptr;
   }
 
+  /// Takes back what is still in flight, as far as the transport lets go of it.
+  void cancel(Link& link) {
+    at_ = plan_.steps.size();
+    if (posted_) posted_ = !link.cancel(request_);
+    for (Outgoing& out : std::span(outgoing_).first(sent_))
+      if (out.active) out.active = !link.cancel(out.request);
+  }
+
  private:
   struct Outgoing {
     std::vector<std::byte> bytes;
@@ -120,7 +137,14 @@ template <Transport Link> class Exchange {
     bool active = false;
   };
 
-  void post(Link& link) { post_after(link, 0); }
+  void reset(Link& link, int channel, const Head& head, ExchangeData& data) {
+    if (!planned_ || plan_.ranks != link.size() || plan_.rank != link.rank())
+      plan_ = RecursiveDoubling{}.plan({Collective::allreduce, 0}, link.rank(), link.size());
+    planned_ = true;
+    head_ = head, data_ = &data, channel_ = channel, at_ = 0, posted_ = false, sent_ = 0, running_ = true;
+    damage_ = {};
+    incoming_.resize(std::max(receive_bytes, sizeof(Head) + data.max_bytes()));
+  }
 
   /// Receives are posted as early as they can be: the next one as soon as the one before has come.
   void post_after(Link& link, std::size_t from) {
@@ -156,28 +180,32 @@ template <Transport Link> class Exchange {
     sent_bytes_ += bytes;
   }
 
-  void accept(Kind kind, std::span<const std::byte> message) {
+  /// Takes a message, unless it was left on the channel by an operation of long ago.
+  bool accept(Kind kind, std::span<std::byte> message) {
     Head other;
     if (message.size() >= sizeof(Head)) std::memcpy(&other, message.data(), sizeof(Head));
-    const std::uint64_t sum = other.checksum;
-    Head plain = other;
-    plain.checksum = 0;
-    if (message.size() >= sizeof(Head)) std::memcpy(incoming_.data(), &plain, sizeof(Head));
+    const std::uint64_t sum = std::exchange(other.checksum, 0);
+    if (message.size() >= sizeof(Head)) std::memcpy(message.data(), &other, sizeof(Head));
     if (message.size() < sizeof(Head) || other.magic != head_.magic || checksum(message) != sum) {
       note_damage(plan_.rank, "the opening message of an operation arrived damaged");
-      return;
+      return true;
     }
+    if (other.epoch != head_.epoch) return false;
     const bool alike = other.agreed == head_.agreed && !((other.flags | head_.flags) & Head::disagree);
     if (kind == Kind::combine)
       head_.merge(other);
     else
-      head_ = plain;
+      head_ = other;
+    if (alike && message.size() > sizeof(Head)) accept_data(kind, message.subspan(sizeof(Head)));
+    return true;
+  }
+
+  void accept_data(Kind kind, std::span<const std::byte> bytes) {
     try {
-      if (!alike || message.size() == sizeof(Head)) return;
       if (kind == Kind::combine)
-        data_->merge(message.subspan(sizeof(Head)));
+        data_->merge(bytes);
       else
-        data_->replace(message.subspan(sizeof(Head)));
+        data_->replace(bytes);
     } catch (const Error& error) {
       note_damage(plan_.rank, error.what());
     }
@@ -188,17 +216,12 @@ template <Transport Link> class Exchange {
     damage_ = {Cause::transport, rank, text};
   }
 
- public:
-  /// What this rank alone knows to be damaged: it goes on, poisoned, since others may not know.
-  const Failure& damage() const { return damage_; }
-
- private:
   Plan plan_;
-  std::size_t steps_ = 0, at_ = 0, sent_ = 0;
+  std::size_t at_ = 0, sent_ = 0;
   Head head_;
   ExchangeData* data_ = nullptr;
   int channel_ = 0;
-  bool posted_ = false, running_ = false;
+  bool planned_ = false, posted_ = false, running_ = false;
   std::uint64_t sent_bytes_ = 0;
   Failure damage_;
   std::vector<std::byte> incoming_;

@@ -45,10 +45,12 @@ struct Head {
     std::uint32_t least = 0, greatest = 0;
     std::int32_t least_rank = 0, greatest_rank = 0;
   };
-  enum Flags : std::uint32_t { disagree = 1, damaged = 2 };
+  enum Flags : std::uint16_t { disagree = 1, damaged = 2 };
 
   std::uint32_t magic = 0x686e7277;
-  std::uint32_t flags = 0;
+  std::uint16_t flags = 0;
+  std::uint16_t epoch =
+      0;  ///< how often channels have been used: tells messages that nobody took from those of today
   std::uint64_t checksum = 0;
   std::uint64_t agreed = 0;  ///< hash of all fields in full
   std::int32_t failed_rank = -1, cause = 0;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <span>
 #include <string>
 
@@ -21,9 +23,28 @@ struct Failure {
   explicit operator bool() const { return cause != Cause::none; }
 };
 
+/// The failure that an exception stands for, on this rank.
+inline Failure failure_from_current_exception(int rank) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {error.cause(), error.rank() >= 0 ? error.rank() : rank, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {Cause::other, rank, "out of memory"};
+  } catch (const std::exception& error) {
+    return {Cause::codec, rank, error.what()};
+  } catch (...) {
+    return {Cause::other, rank, "an exception of unknown type"};
+  }
+}
+
 inline constexpr std::uint32_t message_magic = 0x6d676e77;  // "wngm" in little-endian memory order
 inline constexpr std::uint16_t stream_version = 1;
 inline constexpr std::size_t header_bytes = 64;
+
+/// Every operation has 32 channels: one for its exchanges, the others for its segments. They are used again after 1024 operations.
+inline constexpr std::size_t channels_per_operation = 32;
+inline constexpr std::uint64_t operations_apart = 1024;
 inline constexpr std::size_t poison_text_bytes = 192;
 
 /// 64 bytes, little endian. A poisoned message has a cause other than 0 and text instead of pieces.
@@ -74,8 +95,9 @@ inline void seal_poison(std::span<std::byte> message, MessageHeader header, cons
   seal(message, header);
 }
 
-/// Checks a message against what the plan says must come. Returns its header; throws TransportError when it is damaged or another
-/// one. The bytes are changed (the checksum field is zeroed).
+/// Checks a message against what the plan says must come. Returns its header; throws TransportError when it is damaged or of another
+/// step. An intact message of another operation was left on the channel by one that failed: `agreed` tells. The bytes are changed
+/// (the checksum field is zeroed).
 inline MessageHeader open(std::span<std::byte> message, const MessageHeader& expected) {
   MessageHeader header;
   if (message.size() < header_bytes)
@@ -90,10 +112,10 @@ inline MessageHeader open(std::span<std::byte> message, const MessageHeader& exp
   std::memcpy(message.data(), &header, header_bytes);
   if (header.bytes != message.size() || checksum(message) != sum)
     throw TransportError("a message is damaged (checksum)");
-  if (header.agreed != expected.agreed || header.segment != expected.segment ||
-      header.first != expected.first || header.last != expected.last ||
+  if (header.agreed != expected.agreed) return header;
+  if (header.segment != expected.segment || header.first != expected.first || header.last != expected.last ||
       (header.cause == 0 && (header.pieces != expected.pieces || header.raw != expected.raw)))
-    throw TransportError("a message of another operation or step arrived (the ranks' plans differ)");
+    throw TransportError("a message of another step arrived (the ranks' plans differ)");
   return header;
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstring>
-#include <exception>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,21 +13,6 @@
 #include <wring/collective/executor/uses.hpp>
 
 namespace wring::inline v0::detail {
-
-/// The failure that an exception stands for, on this rank.
-inline Failure failure_from_current_exception(int rank) {
-  try {
-    throw;
-  } catch (const Error& error) {
-    return {error.cause(), error.rank() >= 0 ? error.rank() : rank, error.what()};
-  } catch (const std::bad_alloc&) {
-    return {Cause::other, rank, "out of memory"};
-  } catch (const std::exception& error) {
-    return {Cause::codec, rank, error.what()};
-  } catch (...) {
-    return {Cause::other, rank, "an exception of unknown type"};
-  }
-}
 
 /// One segment on its way through the plan. Number and order of its messages depend on the plan alone: a rank that has failed sends
 /// poisoned messages instead, and takes what it receives without looking at it.
@@ -93,6 +77,13 @@ template <class Codec, class Link, class Exec> class Segment {
     return !running_;
   }
 
+  /// After `abandon`: takes back what is in flight, as far as the transport lets go of it.
+  void cancel() {
+    at_ = posted_ = s_.plan.steps.size();
+    const auto free = [this](Message& message) { return s_.link->cancel(message.request); };
+    std::erase_if(incoming_, free), std::erase_if(outgoing_, free);
+  }
+
  private:
   using HostBytes = Bytes<typename S::HostSpace>;
   struct Message {
@@ -136,13 +127,39 @@ template <class Codec, class Link, class Exec> class Segment {
     for (; posted_ < s_.plan.steps.size() && incoming_.size() < lookahead; ++posted_) {
       const Step& step = s_.plan.steps[posted_];
       if (step.kind != Kind::combine && step.kind != Kind::store) continue;
-      std::size_t bytes = 0, count = 0;
-      each_piece(step, [&](auto& piece) { bytes += round_up(s_.worst_bytes(piece.range), 64), ++count; });
-      bytes = header_bytes + std::max(table_bytes(count) + bytes, poison_text_bytes);
-      incoming_.push_back({posted_, s_.messages.take(bytes), {}});
-      Message& m = incoming_.back();
-      m.request = s_.link->receive(step.peer, channel_, m.bytes.span);
+      std::size_t bytes = most_bytes(step);
+      for (const Message& m : incoming_)  // this receive may have to take the place of one before it
+        if (s_.plan.steps[m.step].peer == step.peer) bytes = std::max(bytes, m.bytes.span.size());
+      Message& m = incoming_.emplace_back();
+      m.step = posted_;
+      post(m, bytes);
     }
+  }
+
+  void post(Message& m, std::size_t bytes) {
+    m.bytes = s_.messages.take(bytes);
+    m.request = s_.link->receive(s_.plan.steps[m.step].peer, channel_, m.bytes.span);
+  }
+
+  /// The longest message that can come in a step.
+  std::size_t most_bytes(const Step& step) {
+    std::size_t bytes = 0, count = 0;
+    each_piece(step, [&](auto& piece) { bytes += round_up(s_.worst_bytes(piece.range), 64), ++count; });
+    return header_bytes + std::max(table_bytes(count) + bytes, poison_text_bytes);
+  }
+
+  /// The message that came first was left on the channel by an operation of long ago: the next receive from that peer takes its
+  /// place, and so on, and one more is posted.
+  void pass_over_first() {
+    const int peer = s_.plan.steps[incoming_.front().step].peer;
+    Message* last = &incoming_.front();
+    const std::size_t bytes = last->bytes.span.size();
+    for (Message& m : incoming_) {
+      if (&m == last || s_.plan.steps[m.step].peer != peer) continue;
+      last->bytes = std::move(m.bytes), last->request = std::move(m.request);
+      last = &m;
+    }
+    post(*last, std::max(bytes, most_bytes(s_.plan.steps[last->step])));
   }
 
   bool step() {
@@ -248,17 +265,24 @@ template <class Codec, class Link, class Exec> class Segment {
     } catch (...) {
       s_.fail(failure_from_current_exception(s_.plan.rank));
     }
-    HostBytes taken = std::move(message.bytes);
-    incoming_.erase(incoming_.begin());
+    bool left_over = false;
     guarded([&] {
-      taken.span = taken.span.first(bytes);
-      const MessageHeader h = open(taken.span, header(step));
+      const std::span<std::byte> received = message.bytes.span.first(bytes);
+      const MessageHeader h = open(received, header(step));
+      left_over = h.agreed != s_.agreed;
+      if (left_over) return;
+      HostBytes taken = std::move(message.bytes);
+      taken.span = received;
       if (h.cause != 0)
         s_.fail(failure_of(taken.span, h));
       else
         accept(step, taken);
     });
-    return true;
+    if (left_over)
+      pass_over_first();
+    else
+      incoming_.erase(incoming_.begin());
+    return !left_over;
   }
 
   /// Takes the pieces out of a message whose checksum is right; every size in it is checked all the same.

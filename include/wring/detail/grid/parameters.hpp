@@ -24,6 +24,8 @@ struct GridParameters {
   bool wide = false;        ///< every block has full width
   double limit =
       std::numeric_limits<double>::infinity();  ///< |values| up to it saturate where they overflow the type
+
+  friend bool operator==(const GridParameters&, const GridParameters&) = default;
 };
 
 }  // namespace wring::inline v0::detail

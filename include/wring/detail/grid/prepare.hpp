@@ -97,8 +97,11 @@ template <class T> std::optional<GridParameters> step_below(double most, bool po
 template <class T> std::optional<GridParameters> grid_step(const Request& r) {
   const double left = down(r.error - result_rounding<T>(r));
   const int shift = r.shift();
-  if (r.max_abs == 0) return step_below<T>(1, r.power_of_two, shift);  // there is nothing but zeros
-  if (!(left > 0)) return std::nullopt;
+  if (!(left > 0)) {
+    if (r.max_abs == 0)
+      return step_below<T>(1, r.power_of_two, shift);  // nothing but zeros: any step will do
+    return std::nullopt;
+  }
   double most = down(2 * std::min(left, 0x1p1020));
   if (r.sums()) {
     const double terms = r.ranks, phases = terms + (shift != 0 ? std::ldexp(1.0, shift) : 0.0);

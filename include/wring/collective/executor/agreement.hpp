@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <wring/collective/executor/exchange.hpp>
+#include <wring/collective/executor/exchange_data.hpp>
+#include <wring/collective/executor/job.hpp>
+#include <wring/collective/executor/ride_along.hpp>
+#include <wring/collective/executor/shared.hpp>
+#include <wring/detail/hash.hpp>
+
+namespace wring::inline v0::detail {
+
+/// The opening of an operation: all that must be equal on all ranks is compared, what a bound needs to know of everybody's input is
+/// merged, and small data ride along. One exchange; groups of tensors need a second one, for their magnitudes.
+template <class Codec, class Link, class Exec> class Agreement {
+ public:
+  using S = Shared<Codec, Link, Exec>;
+  using T = typename S::T;
+
+  explicit Agreement(S& shared) : s_(shared), ride_(shared) {}
+
+  RideAlong<Codec, Link, Exec>& ride() { return ride_; }
+
+  /// Describes the operation, in the head and in the report. `sequence`: its number on this link.
+  void describe(const Job& job, std::uint64_t sequence) {
+    const int rank = s_.link->rank();
+    Hasher lengths, bounds;
+    lengths.add(s_.tensors.size());
+    for (const auto& t : s_.tensors) {
+      lengths.add(t.total);
+      bounds.add(t.bound ? static_cast<int>(t.bound->kind) : -1).add(t.bound ? t.bound->value : 0.0);
+    }
+    for (const std::size_t n : job.counts) lengths.add(n);
+    const Options& o = job.options;
+    head_ = Head{}, grouped_ = false;
+    head_.epoch = static_cast<std::uint16_t>(sequence / operations_apart);
+    head_.set(Field::version, WRING_VERSION, rank);
+    head_.set(Field::sequence, sequence, rank);
+    head_.set(Field::collective, static_cast<std::uint64_t>(job.task.collective), rank);
+    head_.set(Field::type, job.type, rank);
+    head_.set(Field::length, lengths.value(), rank);
+    head_.set(Field::operation, static_cast<std::uint64_t>(o.operation), rank);
+    head_.set(Field::root, static_cast<std::uint64_t>(job.task.root), rank);
+    head_.set(Field::compressor, job.compressor_hash, rank);
+    head_.set(Field::bound, bounds.value(), rank);
+    head_.set(Field::algorithm, Hasher().add(job.algorithm).add(job.algorithm_hash).value(), rank);
+    head_.set(Field::layout, job.layout, rank);
+    head_.set(Field::options,
+              Hasher().add(o.segment_bytes).add(o.depth).add(o.ride_along_bytes).add(o.confirm).value(),
+              rank);
+    s_.agreed = mix(head_.agreed ^ sequence);
+  }
+
+  /// Begins. What is wrong with the job on this rank is told to all.
+  void open(const Job& job, int channel) {
+    channel_ = channel;
+    Failure failure = job.failure;
+    const Session& session = s_.link->session();
+    if (!failure && !session.failure().empty())
+      failure = {Cause::abandoned, session.failed_rank(),
+                 "an earlier operation failed: " + session.failure()};
+    try {
+      ride_.choose(job);  // alike on all ranks, also on one that is in error
+      if (!failure) failure = measure_inputs();
+      if (!failure) ride_.give();
+    } catch (...) {
+      if (!failure) failure = failure_from_current_exception(s_.link->rank());
+    }
+    if (failure) head_.fail(failure);
+    heads_.start(*s_.link, channel_, head_, ride_.chosen() && !failure ? ride_.data() : nothing_);
+  }
+
+  /// Finished once all ranks' heads, and the magnitudes of all tensors, have come.
+  Progress advance() {
+    if (magnitudes_.running()) return advance(magnitudes_);
+    const Progress p = advance(heads_);
+    if (p != Progress::finished) return p;
+    if (s_.tensors.size() == 1 || damaged() || heads_.head().verdict()) return p;
+    table_.entries().clear();
+    for (const auto& t : s_.tensors) table_.entries().push_back(t.magnitudes);
+    magnitudes_.start(*s_.link, channel_, head_, table_);
+    grouped_ = true;
+    return Progress::moved;
+  }
+
+  /// Whether something was lost on the way to this rank: what the others have decided is then unknown here.
+  bool damaged() const { return lost(heads_) || (grouped_ && lost(magnitudes_)); }
+
+  /// What was lost, or why a rank has left.
+  Failure damage() const {
+    for (const auto* exchange : {&heads_, &magnitudes_}) {
+      if (exchange->damage()) return exchange->damage();
+      if (exchange->head().cause != 0) return exchange->head().failure();
+    }
+    return {Cause::transport, -1, "the agreement was damaged on its way"};
+  }
+
+  /// Why all ranks refuse the operation, alike; nothing if they agree.
+  Failure refusal() const { return heads_.head().verdict(); }
+
+  /// Takes over what all ranks' inputs are like.
+  void adopt_magnitudes() {
+    if (s_.tensors.size() == 1) {
+      if (s_.tensors[0].bound) s_.tensors[0].magnitudes = heads_.head().magnitudes();
+      return;
+    }
+    for (std::size_t i = 0; i < s_.tensors.size(); ++i) s_.tensors[i].magnitudes = table_.entries()[i];
+  }
+
+  int waits_for() const { return magnitudes_.running() ? magnitudes_.waits_for() : heads_.waits_for(); }
+
+  /// A rank whose link is retired takes no part any more; it tells those who wait for it, and waits for nobody.
+  void decline(int channel, const Failure& failure) {
+    channel_ = channel;
+    heads_.announce(*s_.link, channel_, head_, failure);
+  }
+
+  /// Gives up in the midst of it: says all that peers wait for, as a failure.
+  void leave(const Failure& failure) {
+    if (heads_.running()) heads_.give_up(*s_.link, failure);
+    if (s_.tensors.size() == 1) return;
+    if (magnitudes_.running())
+      magnitudes_.give_up(*s_.link, failure);
+    else if (!grouped_)
+      magnitudes_.announce(*s_.link, channel_, head_, failure);
+  }
+
+  /// After `leave` or `decline`: takes what peers still send. True once nothing is in flight.
+  bool drain() {
+    for (auto* exchange : {&heads_, &magnitudes_})
+      if (exchange->running() && !exchange->drain(*s_.link)) return false;
+    return true;
+  }
+
+  void cancel() {
+    for (auto* exchange : {&heads_, &magnitudes_})
+      if (exchange->running()) exchange->cancel(*s_.link);
+  }
+
+  /// The head of one more exchange on the same channel, without a failure.
+  const Head& head() {
+    head_.cause = 0, head_.failed_rank = -1;
+    return head_;
+  }
+
+ private:
+  Progress advance(Exchange<Link>& exchange) {
+    const std::uint64_t before = exchange.sent();
+    const Progress p = exchange.advance(*s_.link);
+    s_.report.bytes_sent += exchange.sent() - before;
+    return p;
+  }
+
+  /// A rank that has left in the midst of the second exchange speaks of its failure there; the heads were complete.
+  bool lost(const Exchange<Link>& exchange) const {
+    return (exchange.head().flags & Head::damaged) ||
+           (&exchange == &magnitudes_ && exchange.head().cause != 0);
+  }
+
+  /// Magnitudes of this rank's inputs, as far as a bound needs them.
+  Failure measure_inputs() {
+    const int rank = s_.link->rank();
+    for (auto& t : s_.tensors) {
+      t.magnitudes = {};
+      if (!t.bound) continue;
+      if (!(t.bound->value >= 0) || !std::isfinite(t.bound->value))
+        return {Cause::argument, rank, "the bound is " + std::to_string(t.bound->value)};
+      if constexpr (!BoundedCompressor<Codec, Exec>)
+        return {Cause::argument, rank, "the compressor promises no bound"};
+      if constexpr (is_complex_v<T>) return {Cause::argument, rank, "complex sums have no bound"};
+      if constexpr (FloatElement<T>) t.magnitudes = measure<T>(s_.exec, t.in, t.bound->kind, workspace_);
+    }
+    if (s_.tensors.size() == 1 && s_.tensors[0].bound)
+      head_.set_input(s_.tensors[0].magnitudes, s_.tensors[0].bound->kind);
+    return {};
+  }
+
+  S& s_;
+  RideAlong<Codec, Link, Exec> ride_;
+  Exchange<Link> heads_, magnitudes_;
+  MagnitudeTable table_;
+  NoData nothing_;
+  Head head_;
+  Kokkos::View<TaskMagnitudes*, typename MessageSpace<Exec>::type> workspace_;
+  int channel_ = 0;
+  bool grouped_ = false;  ///< the second exchange has begun
+};
+
+}  // namespace wring::inline v0::detail

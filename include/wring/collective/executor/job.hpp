@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <wring/algorithm/plan.hpp>
+#include <wring/collective/executor/message.hpp>
+#include <wring/collective/options.hpp>
+
+namespace wring::inline v0::detail {
+
+/// What a collective hands to the executor, beyond the tensors: the same for all of them.
+struct Job {
+  Task task;
+  Options options;
+  std::string algorithm, compressor;  ///< names
+  std::uint64_t compressor_hash = 0;  ///< of its identity
+  std::uint64_t algorithm_hash = 0;   ///< of the plan of rank 0
+  std::uint64_t layout = 0;           ///< of nodes
+  std::uint64_t type = 0;             ///< of the element type
+  std::vector<std::size_t> counts;    ///< per tensor and rank, for reduce-scatter and allgather
+  Failure failure;                    ///< what is wrong with this rank's arguments, if anything
+};
+
+}  // namespace wring::inline v0::detail

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+
+#include <wring/collective/executor/division.hpp>
+#include <wring/collective/executor/shared.hpp>
+
+/// From what all ranks know to the parameters of each tensor's codec.
+namespace wring::inline v0::detail {
+
+/// What the compressor is told of the inputs of all ranks, once `t.magnitudes` are those. Sets `t.error`.
+template <class S, class Tensor> Agreed agreed_parameters(const S& s, Tensor& t) {
+  Agreed a{.collective = s.task.collective,
+           .operation = s.options.operation,
+           .ranks = s.plan.ranks,
+           .total = t.total,
+           .max_abs = t.magnitudes.max_abs,
+           .allowed_error = {},
+           .measured = t.bound.has_value()};
+  if (!t.bound) return a;
+  const double values = static_cast<double>(t.total) * (reduces(a.collective) ? a.ranks : 1);
+  t.error = absolute_error(*t.bound, t.magnitudes, a.collective, a.operation, a.ranks, values);
+  a.allowed_error = t.error;
+  return a;
+}
+
+/// No magnitude greater than this is ever encoded: partial sums, or values.
+template <class S, class Tensor> double greatest_encoded(const S& s, const Tensor& t) {
+  const int terms = reduces(s.task.collective) && adds(s.options.operation) ? s.plan.ranks : 1;
+  return terms * (t.magnitudes.max_abs + t.error);
+}
+
+/// Prepares one tensor's codec, or divides its bound among the encodings. Whether sums are the same for every order of ranks.
+template <class Codec, class Link, class Exec>
+bool set_parameters(const Shared<Codec, Link, Exec>& s, Tensor<Codec>& t, const EdgeCount& edges) {
+  using T = typename Codec::value_type;
+  const Agreed agreed = agreed_parameters(s, t);
+  t.allowed.clear();
+  if constexpr (PreparedCompressor<Codec, Exec>) t.codec->prepare(agreed);
+  if constexpr (CombiningCompressor<Codec, Exec>) return t.codec->reproducible();
+  if constexpr (!CombiningCompressor<Codec, Exec> && BoundedCompressor<Codec, Exec> && FloatElement<T>) {
+    if (t.bound)
+      t.allowed = divide_error<T>(t.error, t.magnitudes, agreed.collective, agreed.operation, agreed.ranks,
+                                  edges, t.codec->error(greatest_encoded(s, t)));
+  }
+  return false;
+}
+
+/// The greatest bound of a group, if every tensor of it has one.
+template <class Codec, class Link, class Exec> void report_bound(Shared<Codec, Link, Exec>& s) {
+  double greatest = 0;
+  for (const auto& t : s.tensors) {
+    if (!t.bound) return;
+    greatest = std::max(greatest, t.error);
+  }
+  s.report.bound = greatest;
+}
+
+}  // namespace wring::inline v0::detail

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <wring/collective/executor/segment.hpp>
+#include <wring/collective/executor/shared.hpp>
+#include <wring/collective/executor/uses.hpp>
+
+namespace wring::inline v0::detail {
+
+/// All segments of one operation on their way through the plan, several at once.
+template <class Codec, class Link, class Exec> class Segments {
+ public:
+  using S = Shared<Codec, Link, Exec>;
+
+  explicit Segments(S& shared) : s_(shared) {}
+
+  /// No segment, until `start`.
+  void clear() { depth_ = next_ = count_ = 0; }
+
+  /// Cuts the tensors and begins the first segments, `Options::depth` of them.
+  void start(std::span<const std::size_t> counts, int first_channel) {
+    first_channel_ = first_channel;
+    cut(counts);
+    uses_.analyse(s_.plan);
+    depth_ = std::min<std::size_t>(static_cast<std::size_t>(s_.options.depth), count_);
+    while (segments_.size() < depth_) segments_.push_back(std::make_unique<Segment<Codec, Link, Exec>>(s_));
+    for (auto& segment : active()) start(*segment);
+  }
+
+  /// Moves every active segment by one step.
+  Progress advance() {
+    Progress result = Progress::blocked;
+    bool running = false;
+    for (auto& segment : active()) {
+      if (!segment->running() && may_start()) start(*segment);
+      if (segment->advance() != Progress::blocked) result = Progress::moved;
+      running = running || segment->running();
+    }
+    return running || next_ < count_ ? result : Progress::finished;
+  }
+
+  /// Whether all steps of all segments are taken, and only messages of this rank are still on their way.
+  bool only_sends() const {
+    bool all = next_ >= count_;
+    for (const auto& segment : active()) all = all && (!segment->running() || segment->only_sends());
+    return all;
+  }
+
+  template <class Name> void waits_for(Name name) const {
+    for (const auto& segment : active())
+      if (segment->running()) name(segment->waits_for(), "data");
+  }
+
+  /// This rank has failed and waits for nobody any more: all that it has still to send goes out now, poisoned.
+  void leave() {
+    for (auto& segment : active()) segment->abandon();
+    for (std::size_t k = next_; k < count_; ++k)
+      for (const Step& step : s_.plan.steps)
+        if (step.kind == Kind::send) poison(k, step);
+  }
+
+  /// After `leave`: takes what peers still send. True once nothing is in flight.
+  bool drain() {
+    bool idle = true;
+    for (auto& segment : active()) {
+      if (!segment->running() && may_start()) start(*segment, true);
+      idle = segment->abandon() && idle;
+    }
+    while (!poison_.empty() && sent(poison_.front().request)) poison_.pop_front();
+    return idle && next_ >= count_ && poison_.empty();
+  }
+
+  /// After `leave`: takes back what is in flight, as far as the transport lets go of it.
+  void cancel() {
+    next_ = count_;
+    for (auto& segment : active()) segment->cancel();
+    std::erase_if(poison_, [this](Poison& p) { return s_.link->cancel(p.request); });
+  }
+
+ private:
+  static constexpr std::size_t channels = channels_per_operation - 1;
+  struct Poison {
+    std::array<std::byte, header_bytes + poison_text_bytes> bytes;
+    typename Link::Request request{};
+  };
+
+  auto active() { return std::span(segments_).first(depth_); }
+  auto active() const { return std::span(segments_).first(depth_); }
+
+  void cut(std::span<const std::size_t> counts) {
+    const std::size_t segment_values =
+        std::max<std::size_t>(1, s_.options.segment_bytes / sizeof(typename S::T));
+    if (counts.empty()) {
+      lengths_.clear();
+      for (const auto& t : s_.tensors) lengths_.push_back(t.total);
+      s_.partition.cut_evenly(s_.plan, lengths_, segment_values);
+    } else {
+      s_.partition.cut_by_owner(s_.plan, counts, segment_values);
+    }
+    s_.report.segments = count_ = s_.partition.segments();
+    next_ = 0;
+  }
+
+  /// Segments take channels in turn, and those in flight at once never share one: the next waits for the oldest.
+  bool may_start() const {
+    std::size_t oldest = next_;
+    for (const auto& segment : active())
+      if (segment->running()) oldest = std::min(oldest, segment->index());
+    return next_ < count_ && next_ - oldest < channels;
+  }
+
+  void start(Segment<Codec, Link, Exec>& segment, bool mute = false) {
+    segment.start(next_, uses_, channel_of(next_), mute);
+    ++next_;
+  }
+
+  int channel_of(std::size_t segment) const { return first_channel_ + static_cast<int>(segment % channels); }
+
+  /// A segment that was never begun is poisoned without one.
+  void poison(std::size_t segment, const Step& step) {
+    MessageHeader h;
+    h.agreed = s_.agreed, h.segment = static_cast<std::uint32_t>(segment);
+    h.first = step.first, h.last = step.last;
+    Poison& poison = poison_.emplace_back();
+    seal_poison(poison.bytes, h, s_.failure);
+    poison.request = s_.link->send(step.peer, channel_of(segment), poison.bytes);
+  }
+
+  /// Whether a poisoned message has left.
+  bool sent(typename Link::Request& request) {
+    try {
+      return s_.link->test(request).has_value();
+    } catch (const Error&) {
+      return true;
+    }
+  }
+
+  S& s_;
+  NextUses uses_;
+  std::vector<std::unique_ptr<Segment<Codec, Link, Exec>>> segments_;
+  std::vector<std::size_t> lengths_;
+  std::deque<Poison> poison_;
+  std::size_t depth_ = 0, next_ = 0, count_ = 0;  ///< active, the next to begin, all
+  int first_channel_ = 0;
+};
+
+}  // namespace wring::inline v0::detail

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A head is lost on its way while the others refuse the operation: the rank that does not know waits for nobody.
+#include <catch2/catch_test_macros.hpp>
+
+#include <memory>
+
+#include <wring/compressor/grid.hpp>
+#include <wring/compressor/none.hpp>
+
+#include "support/collect.hpp"
+#include "support/faulty_link.hpp"
+
+using namespace wring_test;
+using wring::Cause;
+using wring::InProcess;
+
+namespace {
+
+/// Allreduce on every rank of a world; rank `deaf` sends a damaged n-th head, if n is not negative.
+template <class Codec> struct Ranks {
+  using T = typename Codec::value_type;
+  Ranks(int ranks, int mute, int number, wring::Options options) : world(ranks, {.delay = 1, .seed = 5}) {
+    for (int r = 0; r < ranks; ++r) {
+      const auto damage = [number](bool agreement, int n, FaultyLink::Bytes& message) {
+        if (agreement && n == number) message[20] ^= std::byte{4};
+      };
+      links.emplace_back(world.link(r), r == mute ? FaultyLink::Damage(damage) : FaultyLink::Damage{});
+      sums.emplace_back(Codec{}, links.back(), wring::Ring{}, options);
+      data.emplace_back(40, T(1));
+    }
+  }
+
+  std::vector<Outcome> run(std::optional<wring::Bound> bound, std::size_t odd_length = 40) {
+    return on_all_ranks(world, [&](int rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      const Values<T> view(data[r].data(), r == 1 ? odd_length : data[r].size());
+      return sums[r].start(Exec{}, wring::group(wring::item(view, bound)));
+    });
+  }
+
+  InProcess world;
+  std::deque<FaultyLink> links;
+  std::deque<wring::Allreduce<Codec, FaultyLink>> sums;
+  std::vector<std::vector<T>> data;
+};
+
+bool nobody_hangs(const std::vector<Outcome>& outcomes) {
+  for (const Outcome& o : outcomes)
+    if (o.hangs) return false;
+  return true;
+}
+
+bool all_in_error(const std::vector<Outcome>& outcomes) {
+  for (const Outcome& o : outcomes)
+    if (o.ok() || o.hangs) return false;
+  return true;
+}
+
+/// After it: one operation that says what happened, at most, and then one that succeeds.
+template <class Codec> void recovers(Ranks<Codec>& ranks, std::optional<wring::Bound> bound) {
+  for (FaultyLink& link : ranks.links) link.heal();
+  auto outcomes = ranks.run(bound);
+  INFO("after it:" << describe(outcomes));
+  REQUIRE(nobody_hangs(outcomes));
+  if (!all_ok(outcomes)) {
+    REQUIRE(all_failed(outcomes, Cause::abandoned));
+    outcomes = ranks.run(bound);
+  }
+  INFO("at last:" << describe(outcomes));
+  REQUIRE(all_ok(outcomes));
+}
+
+}  // namespace
+
+TEST_CASE("two faults: a lost head and ranks that disagree", "[collective][failure]") {
+  for (const bool confirm : {false, true})
+    for (const std::size_t ride : {std::size_t{0}, std::size_t{65536}})
+      for (const int ranks : {2, 3, 4, 5, 8})
+        for (int mute = 0; mute < ranks; ++mute)
+          for (int number = 0; number < 4; ++number) {
+            Ranks<wring::Grid<float>> run(ranks, mute, number,
+                                          {.ride_along_bytes = ride, .confirm = confirm});
+            const auto outcomes = run.run(wring::absolute(1e-3), 39);
+            INFO(ranks << " ranks, head " << number << " of rank " << mute << ", ride " << ride
+                       << (confirm ? ", confirm" : "") << describe(outcomes));
+            REQUIRE(nobody_hangs(outcomes));
+            REQUIRE(all_in_error(outcomes));
+            recovers(run, wring::absolute(1e-3));
+          }
+}
+
+TEST_CASE("two faults: a lost head and a bound that cannot be held", "[collective][failure]") {
+  for (const std::size_t ride : {std::size_t{0}, std::size_t{65536}})
+    for (const int ranks : {2, 3, 4, 6})
+      for (int mute = 0; mute < ranks; ++mute)
+        for (int number = 0; number < 3; ++number) {
+          Ranks<wring::Grid<float>> run(ranks, mute, number, {.ride_along_bytes = ride});
+          run.data[0][3] = 1e9f;
+          const auto outcomes = run.run(wring::absolute(1e-3));
+          INFO(ranks << " ranks, head " << number << " of rank " << mute << describe(outcomes));
+          REQUIRE(nobody_hangs(outcomes));
+          REQUIRE(all_in_error(outcomes));
+          run.data[0].assign(40, 1);
+          recovers(run, wring::absolute(1e-3));
+        }
+}
+
+TEST_CASE("two faults: two lost heads and ranks that disagree", "[collective][failure]") {
+  for (const int ranks : {2, 3, 4})
+    for (int number = 0; number < 2; ++number) {
+      Ranks<wring::None<double>> run(ranks, 0, number, {.ride_along_bytes = 0});
+      run.links[1] = FaultyLink(run.world.link(1), [number](bool agreement, int n, FaultyLink::Bytes& m) {
+        if (agreement && n == number) m.resize(3);
+      });
+      const auto outcomes = run.run(std::nullopt, 1);
+      INFO(ranks << " ranks, heads " << number << describe(outcomes));
+      REQUIRE(nobody_hangs(outcomes));
+      REQUIRE(all_in_error(outcomes));
+      recovers(run, std::nullopt);
+    }
+}
+
+TEST_CASE("two faults: what never comes is given up before its channels are used again",
+          "[collective][failure]") {
+  Ranks<wring::None<double>> run(3, 0, 0, {.ride_along_bytes = 0});
+  REQUIRE(all_in_error(run.run(std::nullopt, 39)));
+  recovers(run, std::nullopt);
+  REQUIRE(run.links[1].session().in_flight() + run.links[2].session().in_flight() > 0);
+  for (int i = 0; i < 2100; ++i) {
+    for (auto& values : run.data) values.assign(40, 1);
+    const auto outcomes = run.run(std::nullopt);
+    INFO("operation " << i << describe(outcomes));
+    REQUIRE(all_ok(outcomes));
+    for (const auto& values : run.data) REQUIRE(values == std::vector<double>(40, 3));
+  }
+  for (FaultyLink& link : run.links) REQUIRE(link.session().in_flight() == 0);
+}
