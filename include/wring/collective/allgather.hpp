@@ -26,7 +26,7 @@ template <class Codec, class Link, class Schedule = Ring> class Allgather
 
 /// Allgather with everything chosen for you: `Grid`, `Ring`. Blocking.
 template <class Exec, class In, class Out, class Link>
-  requires(Kokkos::is_view_v<In> && Kokkos::is_view_v<Out> && Transport<Link>)
+  requires(ViewLike<In> && ViewLike<Out> && Transport<Link>)
 Report allgather(const Exec& exec, const In& in, const Out& out, std::span<const std::size_t> counts,
                  Bound bound, Link& link, Options options = {}) {
   return Allgather(Grid<typename Out::value_type>{}, link, Ring{}, options)(exec, in, out, counts, bound);

@@ -35,24 +35,24 @@ template <class Codec, class Link, class Schedule = Ring> class Allreduce
 
   /// Starts an operation in place. It waits for work submitted to `exec` before it.
   template <class Exec, class View>
-    requires Kokkos::is_view_v<View>
+    requires ViewLike<View>
   Request start(const Exec& exec, const View& inout) {
     return start(exec, group(item(inout)));
   }
   template <class Exec, class View>
-    requires Kokkos::is_view_v<View>
+    requires ViewLike<View>
   Request start(const Exec& exec, const View& inout, Bound bound) {
     detail::explain_bound<Codec, Exec>();
     return start(exec, group(item(inout, bound)));
   }
   /// The same with separate input and output.
   template <class Exec, class In, class Out>
-    requires(Kokkos::is_view_v<In> && Kokkos::is_view_v<Out>)
+    requires(ViewLike<In> && ViewLike<Out>)
   Request start(const Exec& exec, const In& in, const Out& out) {
     return start(exec, group(item(in, out)));
   }
   template <class Exec, class In, class Out>
-    requires(Kokkos::is_view_v<In> && Kokkos::is_view_v<Out>)
+    requires(ViewLike<In> && ViewLike<Out>)
   Request start(const Exec& exec, const In& in, const Out& out, Bound bound) {
     detail::explain_bound<Codec, Exec>();
     return start(exec, group(item(in, out, bound)));
@@ -70,7 +70,7 @@ template <class Codec, class Link, class Schedule = Ring> class Allreduce
 
 /// Allreduce with everything chosen for you: `Grid`, `Ring`. In place, blocking.
 template <class Exec, class View, class Link>
-  requires(Kokkos::is_view_v<View> && Transport<Link>)
+  requires(ViewLike<View> && Transport<Link>)
 Report allreduce(const Exec& exec, const View& inout, Bound bound, Link& link, Options options = {}) {
   return Allreduce(Grid<typename View::non_const_value_type>{}, link, Ring{}, options)(exec, inout, bound);
 }

@@ -24,12 +24,12 @@ template <class Codec, class Link, class Schedule = Ring> class Broadcast
   Broadcast(Codec, Link&&, Schedule = {}, Options = {}) = delete;  // the link must outlive the operation
 
   template <class Exec, class View>
-    requires Kokkos::is_view_v<View>
+    requires ViewLike<View>
   Request start(const Exec& exec, const View& data, int root) {
     return start(exec, group(item(data)), root);
   }
   template <class Exec, class View>
-    requires Kokkos::is_view_v<View>
+    requires ViewLike<View>
   Request start(const Exec& exec, const View& data, int root, Bound bound) {
     detail::explain_bound<Codec, Exec>();
     return start(exec, group(item(data, bound)), root);
@@ -47,7 +47,7 @@ template <class Codec, class Link, class Schedule = Ring> class Broadcast
 
 /// Broadcast with everything chosen for you: `Grid`, `Ring`. Blocking.
 template <class Exec, class View, class Link>
-  requires(Kokkos::is_view_v<View> && Transport<Link>)
+  requires(ViewLike<View> && Transport<Link>)
 Report broadcast(const Exec& exec, const View& data, int root, Bound bound, Link& link,
                  Options options = {}) {
   return Broadcast(Grid<typename View::non_const_value_type>{}, link, Ring{}, options)(exec, data, root,

@@ -22,24 +22,24 @@ class CollectiveByRank : public BasicCollective<Codec, Link, Schedule> {
 
   /// Equal counts on all ranks.
   template <class Exec, class In, class Out>
-    requires(Kokkos::is_view_v<In> && Kokkos::is_view_v<Out>)
+    requires(ViewLike<In> && ViewLike<Out>)
   Request start(const Exec& exec, const In& in, const Out& out) {
     return start(exec, group(item(in, out)));
   }
   template <class Exec, class In, class Out>
-    requires(Kokkos::is_view_v<In> && Kokkos::is_view_v<Out>)
+    requires(ViewLike<In> && ViewLike<Out>)
   Request start(const Exec& exec, const In& in, const Out& out, Bound bound) {
     detail::explain_bound<Codec, Exec>();
     return start(exec, group(item(in, out, bound)));
   }
   /// Counts of any size, zero included.
   template <class Exec, class In, class Out>
-    requires(Kokkos::is_view_v<In> && Kokkos::is_view_v<Out>)
+    requires(ViewLike<In> && ViewLike<Out>)
   Request start(const Exec& exec, const In& in, const Out& out, Counts counts) {
     return start(exec, group(item(in, out, std::nullopt, counts)));
   }
   template <class Exec, class In, class Out>
-    requires(Kokkos::is_view_v<In> && Kokkos::is_view_v<Out>)
+    requires(ViewLike<In> && ViewLike<Out>)
   Request start(const Exec& exec, const In& in, const Out& out, Counts counts, Bound bound) {
     detail::explain_bound<Codec, Exec>();
     return start(exec, group(item(in, out, bound, counts)));

@@ -44,7 +44,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
  protected:
   template <class Exec, class... Items>
   Request start_group(Collective collective, int root, const Exec& exec, Group<Items...> tensors) {
-    return start_items(collective, root, exec, std::move(tensors.items));
+    return start_items(collective, root, exec, tensors.items);
   }
 
   /// Starts and waits; a deadline at the end of the arguments is for the wait.
@@ -62,10 +62,11 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
 
   /// Starts an operation over the views of `items`.
   template <class Exec, class Items> Request start_items(Collective collective, int root, const Exec& exec,
-                                                         Items items) {
+                                                         Items& items) {
     static_assert(Kokkos::is_execution_space_v<Exec>,
                   "wring: the first argument must be a Kokkos execution space instance");
-    using Engine = detail::ViewExecution<Codec, Link, Exec, Items>;
+    auto views = detail::plain_items<Exec>(items);
+    using Engine = detail::ViewExecution<Codec, Link, Exec, decltype(views)>;
     const std::shared_ptr<Engine> engine = engine_for<Engine>();
     exec.fence("wring::start");
     detail::Job& job = engine->job();
@@ -75,7 +76,11 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     const EdgeCount* edges = &no_edges_;
     try {  // whatever is wrong here is told in the agreement, since the other ranks have started
       engine->use(exec);
-      engine->set_views(std::move(items), collective, job.task.root, link_->rank(), link_->size());
+      detail::for_each_item(items, [](const auto& item) {
+        detail::bring_up_to_date<Exec>(item.in), detail::bring_up_to_date<Exec>(item.out);
+        detail::mark_modified<Exec>(item.out);
+      });
+      engine->set_views(std::move(views), collective, job.task.root, link_->rank(), link_->size());
       edges = &edges_for(engine->shared());
     } catch (...) {
       job.failure = detail::failure_from_current_exception(link_->rank());

@@ -5,12 +5,14 @@
 #include <optional>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <Kokkos_Core.hpp>
 
 #include <wring/bound.hpp>
+#include <wring/view/kinds.hpp>
 
 namespace wring::inline v0 {
 
@@ -25,14 +27,14 @@ template <class In, class Out> struct Item {
 
 /// A tensor that is reduced (or broadcast) in place.
 template <class View>
-  requires Kokkos::is_view_v<View>
+  requires ViewLike<View>
 Item<View, View> item(const View& inout, std::optional<Bound> bound = std::nullopt) {
   return {inout, inout, bound, {}};
 }
 
 /// A tensor with separate input and output.
 template <class In, class Out>
-  requires(Kokkos::is_view_v<In> && Kokkos::is_view_v<Out>)
+  requires(ViewLike<In> && ViewLike<Out>)
 Item<In, Out> item(const In& in, const Out& out, std::optional<Bound> bound = std::nullopt,
                    std::span<const std::size_t> counts = {}) {
   return {in, out, bound, counts};
@@ -61,6 +63,27 @@ template <class... Items, class Visit> void for_each_item(const std::tuple<Items
 }
 template <class It, class Visit> void for_each_item(const std::vector<It>& items, Visit visit) {
   for (const auto& item : items) visit(item);
+}
+
+/// The items with the views on which `Exec` works in place of what the user holds.
+template <class Exec, class In, class Out> auto plain_item(const Item<In, Out>& item) {
+  auto in = plain_view<Exec>(item.in);
+  auto out = plain_view<Exec>(item.out);
+  return Item<decltype(in), decltype(out)>{in, out, item.bound, item.counts};
+}
+template <class Exec, class... Items> auto plain_items(const std::tuple<Items...>& items) {
+  return std::apply([](const auto&... item) { return std::make_tuple(plain_item<Exec>(item)...); }, items);
+}
+template <class Exec, class It> auto plain_items(std::vector<It>& items) {
+  using Plain = decltype(plain_item<Exec>(items[0]));
+  if constexpr (std::is_same_v<Plain, It>) {
+    return std::move(items);
+  } else {
+    std::vector<Plain> plain;
+    plain.reserve(items.size());
+    for (const It& item : items) plain.push_back(plain_item<Exec>(item));
+    return plain;
+  }
 }
 
 }  // namespace detail

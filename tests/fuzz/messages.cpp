@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Whole operations of which one message was forged: bytes changed, cut or replaced, and the checksum made right again, so that
+// nothing but the checks behind it stands in the way. No read out of bounds, whatever it says; and no rank hangs, unless a head
+// was forged (it may then tell two ranks different things).
+#include <deque>
+
+#include <wring/algorithm.hpp>
+#include <wring/collective.hpp>
+#include <wring/compressor/grid.hpp>
+#include <wring/compressor/none.hpp>
+#include <wring/transport/in_process.hpp>
+
+#include "fuzz.hpp"
+
+namespace fuzz {
+
+using Exec = Kokkos::DefaultHostExecutionSpace;
+
+/// Where the checksums are, and what they cover.
+void make_right(std::vector<std::byte>& message, bool head) {
+  const std::size_t at =
+      head ? offsetof(wring::detail::Head, checksum) : offsetof(wring::detail::MessageHeader, checksum);
+  if (message.size() < (head ? sizeof(wring::detail::Head) : wring::detail::header_bytes)) return;
+  if (!head) {
+    const std::uint64_t bytes = message.size();
+    std::memcpy(message.data() + offsetof(wring::detail::MessageHeader, bytes), &bytes, sizeof bytes);
+  }
+  std::memset(message.data() + at, 0, 8);
+  const std::uint64_t sum = wring::detail::checksum(message);
+  std::memcpy(message.data() + at, &sum, sizeof sum);
+}
+
+struct Forgery {
+  bool head = false;
+  unsigned number = 0;  ///< of the rank's heads, or of its other messages
+  unsigned way = 0;
+  std::size_t at = 0;
+  std::span<const std::byte> with;
+
+  void apply(std::vector<std::byte>& message) const {
+    const std::size_t place = message.empty() ? 0 : at % message.size();
+    if (way == 0) message.resize(place);
+    if (way == 1) message.insert(message.end(), with.begin(), with.end());
+    if (way == 2) message.assign(with.begin(), with.end());
+    for (std::size_t i = 0; way == 3 && i < with.size() && place + i < message.size(); ++i)
+      message[place + i] ^= with[i];
+    make_right(message, head);
+  }
+};
+
+/// A link whose rank forges one message.
+class ForgingLink {
+ public:
+  using memory_space = Kokkos::HostSpace;
+  using Request = wring::InProcessTransport::Request;
+  static constexpr bool shares_thread = true;
+
+  ForgingLink(wring::InProcessTransport& link, const Forgery* forgery) : link_(&link), forgery_(forgery) {}
+
+  int rank() const { return link_->rank(); }
+  int size() const { return link_->size(); }
+  wring::Session& session() { return link_->session(); }
+  wring::Progress progress() { return link_->progress(); }
+  Request send(int peer, int channel, std::span<const std::byte> bytes) {
+    const bool head = static_cast<std::size_t>(channel) % wring::detail::channels_per_operation == 0;
+    const unsigned number = head ? heads_++ : messages_++;
+    if (forgery_ == nullptr || forgery_->head != head || forgery_->number != number)
+      return link_->send(peer, channel, bytes);
+    auto& forged = kept_.emplace_back(bytes.begin(), bytes.end());
+    forgery_->apply(forged);
+    return link_->send(peer, channel, forged);
+  }
+  Request receive(int peer, int channel, std::span<std::byte> bytes) {
+    return link_->receive(peer, channel, bytes);
+  }
+  std::optional<std::size_t> test(Request& request) { return link_->test(request); }
+  bool cancel(Request& request) { return link_->cancel(request); }
+
+ private:
+  wring::InProcessTransport* link_;
+  const Forgery* forgery_;
+  unsigned heads_ = 0, messages_ = 0;
+  std::deque<std::vector<std::byte>> kept_;
+};
+
+template <class Codec, class Algorithm>
+void operation(Input input, const Algorithm& algorithm, std::optional<wring::Bound> bound) {
+  using T = typename Codec::value_type;
+  const int ranks = 2 + static_cast<int>(input.below(3));
+  const std::size_t n = 1 + input.below(1500);
+  const bool group = input.flag();
+  const wring::Options options{.operation = static_cast<wring::Operation>(input.below(4)),
+                               .segment_bytes = 2048,
+                               .depth = 2,
+                               .ride_along_bytes = input.flag() ? 65536u : 0u,
+                               .confirm = input.flag()};
+  Forgery forgery;
+  forgery.head = input.flag(), forgery.number = input.below(6), forgery.way = input.below(4);
+  forgery.at = input.number(), forgery.with = input.rest();
+  std::deque<Exactly<T>> data;
+  wring::InProcess world(ranks);
+  std::deque<ForgingLink> links;
+  std::deque<wring::Allreduce<Codec, ForgingLink, Algorithm>> sums;
+  std::vector<wring::Request> requests;
+  using View = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  for (int r = 0; r < ranks; ++r) {
+    data.emplace_back(n);
+    for (std::size_t i = 0; i < n; ++i) data.back().span()[i] = static_cast<T>(i % 17);
+    links.emplace_back(world.link(r), r == 0 ? &forgery : nullptr);
+    sums.emplace_back(Codec{}, links.back(), algorithm, options);
+    const std::size_t half = group ? n / 2 : 0;
+    const View first(data.back().span().data(), half), second(data.back().span().data() + half, n - half);
+    requests.push_back(
+        group ? sums.back().start(Exec{}, wring::group(wring::item(first, bound), wring::item(second, bound)))
+              : sums.back().start(Exec{}, wring::group(wring::item(second, bound))));
+  }
+  while (world.progress() != wring::Progress::blocked) {
+  }
+  for (wring::Request& request : requests) {
+    try {
+      require(request.test() || forgery.head, "a rank hangs");
+    } catch (const wring::Error&) {
+    }
+  }
+}
+
+void fuzz(Input input) {
+  const bool grid = input.flag();
+  const auto with = [&](const auto& algorithm) {
+    if (grid)
+      operation<wring::Grid<float>>(input, algorithm, wring::absolute(0.01));
+    else
+      operation<wring::None<double>>(input, algorithm, std::nullopt);
+  };
+  switch (input.below(3)) {
+  case 0: return with(wring::Ring{});
+  case 1: return with(wring::RecursiveDoubling{});
+  default: return with(wring::Hierarchical<>(2));
+  }
+}
+
+}  // namespace fuzz
