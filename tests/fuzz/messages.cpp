@@ -16,13 +16,15 @@ namespace fuzz {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
 
-/// Where the checksums are, and what they cover.
-void make_right(std::vector<std::byte>& message, bool head) {
+/// Makes the checksum right, and the length. A message of the plan keeps the hash of its operation: with another one it would be
+/// passed over as left by an operation of long ago.
+void make_right(std::vector<std::byte>& message, bool head, std::uint64_t agreed) {
   const std::size_t at =
       head ? offsetof(wring::detail::Head, checksum) : offsetof(wring::detail::MessageHeader, checksum);
   if (message.size() < (head ? sizeof(wring::detail::Head) : wring::detail::header_bytes)) return;
   if (!head) {
     const std::uint64_t bytes = message.size();
+    std::memcpy(message.data() + offsetof(wring::detail::MessageHeader, agreed), &agreed, sizeof agreed);
     std::memcpy(message.data() + offsetof(wring::detail::MessageHeader, bytes), &bytes, sizeof bytes);
   }
   std::memset(message.data() + at, 0, 8);
@@ -38,13 +40,15 @@ struct Forgery {
   std::span<const std::byte> with;
 
   void apply(std::vector<std::byte>& message) const {
-    const std::size_t place = message.empty() ? 0 : at % message.size();
+    std::uint64_t agreed = 0;
+    std::memcpy(&agreed, message.data() + offsetof(wring::detail::MessageHeader, agreed), sizeof agreed);
+    const std::size_t place = at % message.size();
     if (way == 0) message.resize(place);
     if (way == 1) message.insert(message.end(), with.begin(), with.end());
     if (way == 2) message.assign(with.begin(), with.end());
     for (std::size_t i = 0; way == 3 && i < with.size() && place + i < message.size(); ++i)
       message[place + i] ^= with[i];
-    make_right(message, head);
+    make_right(message, head, agreed);
   }
 };
 
