@@ -85,7 +85,7 @@ template <class T> KOKKOS_INLINE_FUNCTION T canonical(T x) {
 }
 
 /// The element that q stands for: q * step / divisor, rounded; saturates where it overflows T though |q *
-/// step| <= limit.
+/// step| <= limit * 2^64, which no double may be able to hold.
 template <class T> KOKKOS_INLINE_FUNCTION T element(double q, double step, int divisor, double limit) {
   const double sum = q * step;
   double y = sum;
@@ -95,7 +95,9 @@ template <class T> KOKKOS_INLINE_FUNCTION T element(double q, double step, int d
       y = q * (step * 0x1p-64) / divisor * 0x1p64;  // the product alone overflowed
   }
   const T z = narrow<T>(y);
-  if (code_of(widen(z)) == finite_code || !(sum <= limit && sum >= -limit)) return z;
+  if (code_of(widen(z)) == finite_code) return z;
+  const double scaled = q * (step * 0x1p-64);
+  if (!(scaled <= limit && scaled >= -limit)) return z;
   const double greatest = FloatTraits<T>::greatest;
   return narrow<T>(y > 0 ? greatest : -greatest);
 }

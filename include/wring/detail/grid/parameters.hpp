@@ -22,8 +22,8 @@ struct GridParameters {
   bool delta = false;       ///< residues q_i - q_(i-1) instead of q_i
   bool raw_blocks = false;  ///< incompressible blocks are stored as they are (nothing is ever added)
   bool wide = false;        ///< every block has full width
-  double limit =
-      std::numeric_limits<double>::infinity();  ///< |values| up to it saturate where they overflow the type
+  double limit = std::numeric_limits<
+      double>::infinity();  ///< sums up to limit 2^64 saturate where they overflow the type
 
   friend bool operator==(const GridParameters&, const GridParameters&) = default;
 };

@@ -39,6 +39,10 @@ struct Request {
   bool reduction() const { return reduces(collective); }
   bool sums() const { return reduction() && adds(operation); }
   bool averages() const { return reduction() && operation == Operation::mean; }
+  /// Whether a sum may exceed the greatest element of T, so that a result may have to be an infinity.
+  template <class T> bool may_overflow() const {
+    return sums() && !averages() && up(ranks * max_abs) > FloatTraits<T>::greatest;
+  }
   /// A complete sum is rounded to multiples of 2^shift steps: rate-optimal for allreduce on more than four
   /// ranks.
   int shift() const {
@@ -95,7 +99,11 @@ template <class T> std::optional<GridParameters> step_below(double most, bool po
 /// The greatest step that keeps the bound (docs/accuracy.md), or nothing where rounding the result
 /// alone may exceed it.
 template <class T> std::optional<GridParameters> grid_step(const Request& r) {
-  const double left = down(r.error - result_rounding<T>(r));
+  double left = down(r.error - result_rounding<T>(r));
+  // A sum S is known as S' alone, so S' <= greatest + E / 2 decides between the greatest element and an infinity. With |S' - S| below
+  // E / 2 no finite result is farther than E from S, and no S up to the greatest element becomes infinite. What is taken off
+  // outweighs the roundings of S' and of the limit.
+  if (r.may_overflow<T>()) left = down(down(left / 2) - FloatTraits<T>::greatest * 0x1p-50);
   const int shift = r.shift();
   if (!(left > 0)) {
     if (r.max_abs == 0)
@@ -136,9 +144,8 @@ template <class T> std::optional<GridParameters> on_grid(const Request& r) {
   const auto form = integers_for<T>(r, *p);
   if (!form) return std::nullopt;
   p->form = *form;
-  // A sum within the bound of the greatest element saturates, so that it stays finite. MEAN is divided
-  // afterwards.
-  p->limit = up(FloatTraits<T>::greatest + r.error) * (r.averages() ? r.ranks : 1);
+  // Sums that come out just above the greatest element saturate; what cannot exceed it always does.
+  if (r.may_overflow<T>()) p->limit = FloatTraits<T>::greatest * 0x1p-64 + r.error * 0x1p-65;
   return p;
 }
 
