@@ -31,6 +31,8 @@ struct Job {
     reset();
     requests.resize(data.size());
   }
+  Job(Job&&) = default;
+  Job(const Job& other) : length(other.length), sums(other.sums), data(other.data), requests(data.size()) {}
   void reset() {
     for (std::size_t r = 0; r < data.size(); ++r)
       for (std::size_t i = 0; i < length; ++i) data[r](i) = static_cast<double>(r + 1 + i);
@@ -67,6 +69,16 @@ struct Job {
   std::vector<View> data;
   std::vector<Request> requests;
 };
+
+/// Polls until `test` is true for all of them.
+bool all_tested(std::vector<Request>& requests) {
+  for (int polls = 0; polls < 100000; ++polls) {
+    bool all = true;
+    for (Request& request : requests) all = request.test() && all;
+    if (all) return true;
+  }
+  return false;
+}
 
 const std::size_t lengths[] = {10, 1000, 100000};  // rides along, one segment, many segments
 
@@ -114,6 +126,58 @@ TEST_CASE("requests: test() moves the operation and says when it is done", "[col
   REQUIRE_THROWS_AS(job.requests[0].wait(), wring::InvalidArgument);
   REQUIRE_THROWS_AS(job.requests[0].test(), wring::InvalidArgument);
   REQUIRE(job.all_hold_sum());
+}
+
+TEST_CASE("requests: one that was polled to its end may be replaced by the next start of its object",
+          "[collective][request]") {
+  for (const std::size_t n : lengths) {
+    InProcess world(3);
+    Job job(world, n);
+    for (int turn = 0; turn < 4; ++turn) {
+      job.reset(), job.start();  // the requests of the turn before are destroyed after the new starts
+      REQUIRE(all_tested(job.requests));
+      REQUIRE(job.all_hold_sum());
+    }
+  }
+}
+
+TEST_CASE("requests: one that has ended keeps its outcome while its object goes on",
+          "[collective][request]") {
+  for (const std::size_t n : lengths) {
+    InProcess world(2);
+    Job job(world, n);
+    std::vector<std::vector<Request>> earlier;
+    for (int turn = 0; turn < 4; ++turn) {
+      for (auto& sum : job.sums) sum.options().segment_bytes = std::size_t{4096} << turn;
+      job.reset(), job.start();
+      REQUIRE(all_tested(job.requests));
+      earlier.push_back(std::move(job.requests));
+      job.requests.resize(2);
+    }
+    job.reset(), job.start();
+    if (n > 16384) REQUIRE(earlier[0][0].wait().segments > earlier[2][0].wait().segments);
+    REQUIRE(earlier[1][1].wait().bytes_given == n * sizeof(double));
+    earlier.clear();  // those that were never waited for, too
+    REQUIRE(all_ok(job.finish(world)));
+    REQUIRE(job.all_hold_sum());
+  }
+}
+
+TEST_CASE("requests: a copy of a collective object is an object of its own", "[collective][request]") {
+  InProcess world(2);
+  Job job(world, 5000);
+  REQUIRE(all_ok(job.run(world)));
+  Job copy = job;
+  for (View& data : copy.data) data = View("data", 5000);
+  Job moved = std::move(copy);
+  for (int turn = 0; turn < 2; ++turn) {
+    job.reset(), moved.reset();
+    job.start(), moved.start();
+    REQUIRE(all_ok(moved.finish(world)));
+    REQUIRE(all_ok(job.finish(world)));
+    REQUIRE((job.all_hold_sum() && moved.all_hold_sum()));
+    moved.sums = job.sums;
+  }
 }
 
 TEST_CASE("requests: a moved request goes on elsewhere", "[collective][request]") {

@@ -12,6 +12,7 @@
 #include <wring/algorithm/concept.hpp>
 #include <wring/algorithm/plan.hpp>
 #include <wring/algorithm/verify.hpp>
+#include <wring/collective/engines.hpp>
 #include <wring/collective/executor/view_execution.hpp>
 #include <wring/collective/group.hpp>
 #include <wring/collective/options.hpp>
@@ -67,7 +68,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
                   "wring: the first argument must be a Kokkos execution space instance");
     auto views = detail::plain_items<Exec>(items);
     using Engine = detail::ViewExecution<Codec, Link, Exec, decltype(views)>;
-    const std::shared_ptr<Engine> engine = engine_for<Engine>();
+    auto [engine, held] = engines_.template take<Engine>(link_->rank());
     exec.fence("wring::start");
     detail::Job& job = engine->job();
     job.task = {collective, root}, job.options = options_, job.failure = {};
@@ -86,27 +87,10 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
       job.failure = detail::failure_from_current_exception(link_->rank());
     }
     engine->start(*link_, codec_, *edges);
-    return Request(engine);
+    return Request(std::move(held));
   }
 
  private:
-  template <class Engine> std::shared_ptr<Engine> engine_for() {
-    std::shared_ptr<Engine> engine = std::dynamic_pointer_cast<Engine>(engine_);
-    if (engine && engine->in_flight()) {
-      if (!engine->settled())
-        throw InvalidArgument("this object has an operation in flight: wait for it, or use another object "
-                              "for a second operation",
-                              link_->rank());
-      engine = nullptr;  // given up and still draining on its link
-    }
-    if (engine_ && !engine_->settled())
-      throw InvalidArgument(
-          "this object has an operation in flight: wait for it, or use another object for a second operation",
-          link_->rank());
-    if (!engine) engine_ = engine = std::make_shared<Engine>();
-    return engine;
-  }
-
   /// The plan of the task, made once; what is wrong with it, or with the options, becomes the job's failure.
   void make_plan(detail::Job& job) {
     const int rank = link_->rank(), ranks = link_->size();
@@ -208,7 +192,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   std::uint64_t codec_hash_ = 0, plan_hash_ = 0;
   EdgeCount edges_, no_edges_;
   bool counted_ = false;
-  std::shared_ptr<detail::OperationState> engine_;
+  detail::Engines engines_;
 };
 
 }  // namespace wring::inline v0

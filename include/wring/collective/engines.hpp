@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include <wring/collective/executor/operation_state.hpp>
+#include <wring/error.hpp>
+
+namespace wring::inline v0::detail {
+
+/// The engines of one collective object, with the memory of earlier operations. There are two, since a request of an operation that has
+/// ended may still be held while the next operation runs: it keeps its engine, and with it its own outcome. A copy of an object has
+/// engines of its own.
+class Engines {
+ public:
+  Engines() = default;
+  Engines(const Engines&) {}
+  Engines(Engines&&) noexcept = default;
+  Engines& operator=(const Engines& other) {
+    if (this != &other) slots_ = {};
+    return *this;
+  }
+  Engines& operator=(Engines&&) noexcept = default;
+  ~Engines() = default;
+
+  /// An engine and what a request holds of it.
+  template <class Engine> struct Taken {
+    std::shared_ptr<Engine> engine;
+    std::shared_ptr<OperationState> held;
+  };
+
+  /// An engine for the next operation. Throws InvalidArgument while an operation is in flight.
+  template <class Engine> Taken<Engine> take(int rank) {
+    for (const Slot& slot : slots_)
+      if (slot.state && !slot.state->settled())
+        throw InvalidArgument("this object has an operation in flight: wait for it, or use another object "
+                              "for a second operation",
+                              rank);
+    Slot* free = nullptr;
+    for (Slot& slot : slots_) {
+      if (!slot.idle()) continue;
+      if (auto engine = std::dynamic_pointer_cast<Engine>(slot.state); engine && !engine->in_flight())
+        return taken(slot, std::move(engine));
+      if (!free || !slot.state) free = &slot;
+    }
+    if (!free) free = &slots_.front();  // both are held: the requests keep them alive
+    auto engine = std::make_shared<Engine>();
+    *free = {engine, std::make_shared<std::shared_ptr<OperationState>>(engine)};
+    return taken(*free, std::move(engine));
+  }
+
+ private:
+  struct Slot {
+    std::shared_ptr<OperationState> state;
+    std::shared_ptr<std::shared_ptr<OperationState>> lease;  ///< shared with the requests of this engine
+
+    bool idle() const { return !lease || lease.use_count() == 1; }
+  };
+
+  template <class Engine> static Taken<Engine> taken(const Slot& slot, std::shared_ptr<Engine> engine) {
+    OperationState* state = engine.get();
+    return {std::move(engine), {slot.lease, state}};
+  }
+
+  std::array<Slot, 2> slots_;
+};
+
+}  // namespace wring::inline v0::detail
