@@ -80,6 +80,29 @@ TEMPLATE_TEST_CASE("NaN payloads and signs are not kept, -0 becomes +0", "[grid]
   CHECK(canonical_nan(y[3]));
 }
 
+TEMPLATE_TEST_CASE("-0 arrives as +0 where elements are sent as they are, too", "[grid]", float, double,
+                   wring::half_t, wring::bhalf_t) {
+  using T = TestType;
+  Random random(8);
+  std::vector<T> x(70);
+  for (T& v : x) v = element<T>(random.signed_unit());
+  x[3] = x[69] = element<T>(-0.0);
+  using wring::Collective;
+  for (const double error : {0.0, 1e-3, 1e-6})  // the form without a grid, and blocks too short to gain by it
+    for (const Collective collective : {Collective::allgather, Collective::allreduce}) {
+      if (error != 0 && collective == Collective::allreduce) continue;
+      Reduction<T> reduction({}, collective, wring::min, 2, x.size(), 1,
+                             error == 1e-6 && sizeof(T) < 4 ? 0.0 : error);
+      const Bytes piece = reduction.compress(x);
+      const std::vector<T> y = reduction.decompress(piece),
+                           z = collective == Collective::allreduce
+                                   ? reduction.decompress(reduction.combine(piece, piece))
+                                   : y;
+      for (const std::size_t i : {3, 69})
+        REQUIRE((!std::signbit(number(y[i])) && !std::signbit(number(z[i]))));
+    }
+}
+
 TEMPLATE_TEST_CASE("MIN and MAX are within D/2, in any order the same bits", "[grid]", float, double,
                    wring::half_t, wring::bhalf_t) {
   using T = TestType;

@@ -78,9 +78,10 @@ template <class T> KOKKOS_INLINE_FUNCTION T special_value(unsigned code) {
   return static_cast<T>(code == positive_infinity ? infinity : -infinity);
 }
 
-/// An element as it is, but for NaN, which becomes the canonical one.
+/// An element as it is, but for NaN, which becomes the canonical one, and -0, which becomes +0 as on the grid.
 template <class T> KOKKOS_INLINE_FUNCTION T canonical(T x) {
   const auto wide = widen(x);
+  if (wide == 0) return T();
   return wide == wide ? x : quiet_nan<T>();
 }
 
