@@ -153,6 +153,25 @@ TEMPLATE_TEST_CASE("broadcast and allgather keep the bound", "[grid]", float, do
       }
 }
 
+TEMPLATE_TEST_CASE("a piece of outliers alone fits into the room announced for it", "[grid]", float, double,
+                   wring::half_t, wring::bhalf_t) {
+  using T = TestType;
+  const double greatest = wring::FloatTraits<T>::greatest;
+  Random random(3);
+  for (const Collective collective : {Collective::broadcast, Collective::allgather})
+    for (const bool delta : {false, true})
+      for (const double error : {1e-3, greatest * 0x1p-25, greatest * 0x1p-40, greatest * 0x1p-53})
+        for (const std::size_t n : {1, 3, 17, 511, 512, 513, 2000}) {
+          std::vector<T> x(n);  // too many bits for the grid, whichever it is
+          for (T& v : x) v = element<T>(greatest * random.signed_unit());
+          Reduction<T> call({.delta = delta}, collective, wring::sum, 4, n, greatest, error);
+          std::size_t size = 0;
+          REQUIRE_NOTHROW(size = call.compress(x).size());
+          REQUIRE(size <= call.codec().max_compressed_bytes(n));
+          REQUIRE(size >= n * sizeof(T) / 4);
+        }
+}
+
 TEST_CASE("raw elements keep the bound where no grid is wide enough", "[grid]") {
   // Three ranks of binary64 at 2^-52 of the magnitude: quotients beyond 2^51, and (p - 1) u (A + E) below E.
   const std::size_t n = 1000;

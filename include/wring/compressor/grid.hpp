@@ -84,10 +84,11 @@ template <FloatElement T> class Grid {
     const std::size_t values = n > std::numeric_limits<std::size_t>::max() / sizeof(T) - 63
                                    ? std::numeric_limits<std::size_t>::max()
                                    : padded(n * sizeof(T));
-    if (!prepared_) return std::max(values, largest_piece<i64>(n, options_.delta));
+    if (!prepared_) return std::max(values, largest_piece<i64>(n, options_.delta, sizeof(T)));
     if (parameters_.form == Form::values) return values;
-    return parameters_.form == Form::int32 ? largest_piece<i32>(n, parameters_.delta)
-                                           : largest_piece<i64>(n, parameters_.delta);
+    const std::size_t raw = parameters_.raw_blocks ? sizeof(T) : 0;
+    return parameters_.form == Form::int32 ? largest_piece<i32>(n, parameters_.delta, raw)
+                                           : largest_piece<i64>(n, parameters_.delta, raw);
   }
   std::size_t max_combined_bytes(std::size_t n, int /*terms*/) const { return max_compressed_bytes(n); }
 

@@ -202,7 +202,7 @@ std::size_t combine_as(const Exec& exec, std::span<const std::byte> a, std::span
   check_piece(a, layout, p, 0);
   check_piece(b, layout, p, 0);
   if (n == 0) return 0;
-  expect_room(out.size(), largest_piece<Q>(n, p.delta));
+  expect_room(out.size(), largest_piece<Q>(n, p.delta, 0));
   const Head<Q> head{out.data(), layout, p.delta};
   head.clear_padding();
   const CombineBlocks<Q> body{
@@ -216,7 +216,7 @@ std::size_t finish_as(const Exec& exec, std::span<const std::byte> in, std::size
   const Layout<Q> layout(n, p.delta);
   check_piece(in, layout, p, 0);
   if (n == 0) return 0;
-  expect_room(out.size(), largest_piece<Q>(n, p.delta));
+  expect_room(out.size(), largest_piece<Q>(n, p.delta, 0));
   const Head<Q> head{out.data(), layout, p.delta};
   head.clear_padding();
   const FinishBlocks<Q> body{{kernels, p, Operation::sum}, {in.data(), layout, p.delta}, head};

@@ -182,7 +182,7 @@ std::size_t encode_as(const Exec& exec, std::span<const T> x, std::span<std::byt
                       const GridParameters& p, const Kernels& kernels) {
   const Layout<Q> layout(x.size(), p.delta);
   if (x.empty()) return 0;
-  if (out.size() < largest_piece<Q>(x.size(), p.delta))
+  if (out.size() < largest_piece<Q>(x.size(), p.delta, p.raw_blocks ? sizeof(T) : 0))
     throw CodecError("Grid: the room for an encoded piece is too small");
   const Head<Q> head{out.data(), layout, p.delta};
   head.clear_padding();

@@ -71,13 +71,14 @@ constexpr std::size_t saturating_add(std::size_t a, std::size_t b) {
   return a + b < a ? std::numeric_limits<std::size_t>::max() : a + b;
 }
 
-/// The most bytes that a piece of n values can have.
-template <class Q> constexpr std::size_t largest_piece(std::size_t n, bool delta) {
+/// The most bytes that a piece of n values can have. `raw`: bytes of an element, where blocks may be stored as they are, else 0.
+template <class Q> constexpr std::size_t largest_piece(std::size_t n, bool delta, std::size_t raw) {
   const Layout<Q> layout(n, delta);
-  const std::size_t rows = n / lanes<Q> + (n % lanes<Q> != 0);
-  const std::size_t most = std::numeric_limits<std::size_t>::max() / 64;
+  const std::size_t rows = n / lanes<Q> + (n % lanes<Q> != 0),
+                    row = lanes<Q> * (raw > sizeof(Q) ? raw : sizeof(Q));
+  const std::size_t most = std::numeric_limits<std::size_t>::max() / row;
   const std::size_t fixed = layout.payload_at + layout.blocks * planes_bytes;
-  return saturating_add(rows > most ? std::numeric_limits<std::size_t>::max() : rows * 64, fixed);
+  return saturating_add(rows > most ? std::numeric_limits<std::size_t>::max() : rows * row, fixed);
 }
 
 /// Throws CodecError unless `piece` has the size that its descriptors announce. Returns the descriptors.
