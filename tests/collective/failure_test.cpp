@@ -5,15 +5,19 @@
 #include <memory>
 
 #include <wring/compressor/none.hpp>
+#include <wring/testing/faulty_transport.hpp>
 
 #include "support/collect.hpp"
-#include "support/faulty_link.hpp"
 #include "support/matrix.hpp"
 
 using namespace wring_test;
 using wring::Cause;
 using wring::Collective;
 using wring::InProcess;
+using wring::testing::FaultKind;
+using wring::testing::FaultPlan;
+using wring::testing::MessageKind;
+using FaultyLink = wring::testing::FaultyTransport<wring::InProcessTransport>;
 
 namespace {
 
@@ -45,12 +49,12 @@ struct Fragile {
 /// An operation on every rank of a world, of which some links or codecs may be faulty.
 template <class Codec> struct Run {
   Run(int ranks, Collective what, std::size_t n, wring::Options options, const AnyAlgorithm& algorithm,
-      std::function<FaultyLink::Damage(int)> damage = {}, std::function<Codec(int)> codec_of = {})
+      const FaultPlan& plan = {}, std::function<Codec(int)> codec_of = {})
       : world(ranks, {.eager_limit = 0, .delay = 2, .seed = 11}),
         call{.collective = what, .options = options} {
     inputs = make_inputs<double>(call, ranks, n, false, whole_numbers<double>);
     for (int r = 0; r < ranks; ++r) {
-      links.emplace_back(world.link(r), damage ? damage(r) : FaultyLink::Damage{});
+      links.emplace_back(world.link(r), plan);
       const Codec& codec = codecs.emplace_back(codec_of ? codec_of(r) : Codec{});
       allreduces.emplace_back(codec, links.back(), algorithm, options),
           scatterers.emplace_back(codec, links.back(), algorithm, options);
@@ -131,6 +135,16 @@ template <class Codec> void recovers(Run<Codec>& run, int failed, bool confirm) 
   REQUIRE(run.check(third, Cause::none, -1) == 0);
 }
 
+/// A bit of the byte at `place` is flipped in one message; if `place` is negative, `cut` bytes are missing at its end.
+FaultPlan damage(int rank, MessageKind kind, int number, int place, std::uint64_t cut) {
+  wring::testing::Fault fault{.kind = place < 0 ? FaultKind::truncate : FaultKind::flip,
+                              .rank = rank,
+                              .messages = kind,
+                              .number = static_cast<std::uint64_t>(number)};
+  fault.amount = place < 0 ? cut : static_cast<std::uint64_t>(place) * 8 + 4;
+  return {.faults = {fault}};
+}
+
 const AnyAlgorithm some_algorithms[] = {wring::Ring{}, wring::Direct{}, wring::RecursiveDoubling{},
                                         wring::Hierarchical<>(2)};
 
@@ -178,22 +192,12 @@ TEST_CASE("failure: a damaged message is noticed, whatever byte it hits", "[coll
           for (const int place : {0, 4, 9, 30, 57, 70, 130, 500, 4000, -1}) {
             if (random_bits(1, static_cast<std::uint64_t>(ranks * 1000 + number * 100 + place + 1)) % 2)
               continue;
-            bool hit = false;
-            const auto damage = [&](int r) -> FaultyLink::Damage {
-              if (r != 0) return {};
-              return [&hit, number, place](bool agreement, int n, FaultyLink::Bytes& message) {
-                if (agreement || n != number || place >= static_cast<int>(message.size())) return;
-                hit = true;
-                if (place < 0)
-                  message.resize(message.size() - 24);
-                else
-                  message[static_cast<std::size_t>(place)] ^= std::byte{0x10};
-              };
-            };
+            const FaultPlan plan = damage(0, MessageKind::data, number, place, 24);
             Run<wring::None<double>> run(ranks, what, 3000,
                                          {.segment_bytes = 4096, .depth = 2, .ride_along_bytes = 0},
-                                         algorithm, damage);
+                                         algorithm, plan);
             const auto got = run.collect();
+            const bool hit = !run.links[0].injected().empty();
             INFO(wring::name_of(what) << ", " << ranks << " ranks, " << algorithm.name() << ", message "
                                       << number << ", byte " << place << describe(got.outcomes));
             const int failed = run.check(got, Cause::transport, -1);
@@ -210,24 +214,13 @@ TEST_CASE("failure: a damaged agreement hangs nobody and gives no wrong value", 
         for (const int number : {0, 1, 2})
           for (const int place : {0, 8, 20, 40, 200, 260, -1, -2}) {
             for (const bool rides : {false, true}) {
-              bool hit = false;
-              const auto damage = [&](int r) -> FaultyLink::Damage {
-                if (r != 1) return {};
-                return [&hit, number, place](bool agreement, int n, FaultyLink::Bytes& message) {
-                  if (!agreement || n != number || place >= static_cast<int>(message.size())) return;
-                  hit = true;
-                  if (place == -1)
-                    message.resize(100);
-                  else if (place == -2)
-                    message.clear();
-                  else
-                    message[static_cast<std::size_t>(place)] ^= std::byte{0x10};
-                };
-              };
+              const FaultPlan plan =
+                  damage(1, MessageKind::agreement, number, place, place == -1 ? 156 : 1 << 20);
               const wring::Options options{
                   .segment_bytes = 4096, .depth = 2, .ride_along_bytes = rides ? 65536u : 0u};
-              Run<wring::None<double>> run(ranks, what, 60, options, algorithm, damage);
+              Run<wring::None<double>> run(ranks, what, 60, options, algorithm, plan);
               const auto got = run.collect();
+              const bool hit = !run.links[1].injected().empty();
               INFO(wring::name_of(what)
                    << ", " << ranks << " ranks, " << algorithm.name() << (rides ? ", rides" : "")
                    << ", message " << number << ", byte " << place << describe(got.outcomes));
@@ -247,10 +240,7 @@ TEST_CASE("failure: a damaged agreement of a group hangs nobody", "[collective][
       std::deque<wring::Allreduce<wring::None<double>, FaultyLink>> sums;
       std::vector<std::vector<double>> data(static_cast<std::size_t>(ranks), std::vector<double>(900, 1));
       for (int r = 0; r < ranks; ++r) {
-        FaultyLink::Damage damage = [number](bool agreement, int n, FaultyLink::Bytes& message) {
-          if (agreement && n == number) message[17] ^= std::byte{1};
-        };
-        links.emplace_back(world.link(r), r == 1 ? damage : FaultyLink::Damage{});
+        links.emplace_back(world.link(r), damage(1, MessageKind::agreement, number, 17, 0));
         sums.emplace_back(wring::None<double>{}, links.back());
       }
       const auto outcomes = on_all_ranks(world, [&](int rank) {
