@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Weaknesses of the executor that the campaign found, each with one of its smallest cases. They fail today, so none of them runs by
+// default ([.]); is_known() in fault_campaign.hpp passes over them.
+#include <catch2/catch_test_macros.hpp>
+
+#include <wring/compressor/none.hpp>
+
+#include "collective/fault_campaign.hpp"
+
+using namespace wring_test;
+
+namespace {
+
+std::string verdict_on(const Exercise& e, const std::vector<Fault>& faults) {
+  Verdicts verdicts;
+  verdicts.strict = true;
+  Judge<wring::None<float>> judge(e, verdicts);
+  for (const Fault& fault : faults) judge.judge(fault);
+  return verdicts.none() ? std::string() : verdicts.text();
+}
+
+Exercise exercise(int ranks, bool confirm = false, Lengths lengths = {40}) {
+  Exercise e{.ranks = ranks, .lengths = std::move(lengths)};
+  e.options.ride_along_bytes = 0;
+  e.options.confirm = confirm;
+  return e;
+}
+
+}  // namespace
+
+TEST_CASE("weakness: a link that fails for good keeps its operation busy for ever", "[.][weakness]") {
+  CHECK(verdict_on(exercise(2), {{.kind = FaultKind::die, .messages = MessageKind::data}}) == "");
+}
+
+TEST_CASE("weakness: a head that cannot be sent or received at all leaves the others waiting",
+          "[.][weakness]") {
+  for (const int ranks : {2, 3, 5})
+    for (int rank = 0; rank < ranks; ++rank)
+      for (const Side side : {Side::send, Side::receive})
+        CHECK(verdict_on(exercise(ranks), {{.kind = FaultKind::throw_at_start,
+                                            .rank = rank,
+                                            .messages = MessageKind::agreement,
+                                            .side = side}}) == "");
+}
+
+TEST_CASE("weakness: a damaged head gives errors that name no rank", "[.][weakness]") {
+  CHECK(verdict_on(exercise(3), {{.kind = FaultKind::flip, .rank = 2, .messages = MessageKind::agreement}}) ==
+        "");
+}
+
+TEST_CASE("weakness: with confirm, a damaged head gives different errors", "[.][weakness]") {
+  CHECK(verdict_on(exercise(3, true),
+                   {{.kind = FaultKind::flip, .rank = 2, .messages = MessageKind::agreement}}) == "");
+}
+
+TEST_CASE("weakness: a damaged confirmation is kept secret", "[.][weakness]") {
+  CHECK(verdict_on(exercise(2, true),
+                   {{.kind = FaultKind::flip, .rank = 1, .messages = MessageKind::agreement, .number = 1}}) ==
+        "");
+}
+
+TEST_CASE("weakness: who comes late to a group that others have given up waits for ever", "[.][weakness]") {
+  const Exercise e = exercise(2, false, {30, 7});
+  Trial<wring::None<float>> trial(e);
+  const auto first = trial.run(10'000, {0});
+  CHECK(first.outcomes[1] == Cause::timeout);
+  const auto late = trial.run(10'000, {1});
+  INFO(describe(late.outcomes));
+  CHECK_FALSE(late.any_timed_out());
+}
