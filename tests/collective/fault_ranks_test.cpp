@@ -5,6 +5,9 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <stdexcept>
+
+#include <wring/compressor/grid.hpp>
 
 #include "collective/fault_campaign.hpp"
 
@@ -14,44 +17,82 @@ namespace {
 
 enum class Breaks { never, codec, memory, strange };
 
-/// Values as they are, until the k-th call fails.
+/// Counts calls, and breaks one of them.
+struct Strain {
+  Breaks how = Breaks::never;
+  int at = 0, calls = 0;
+  bool broken = false;
+
+  void call() {
+    if (how == Breaks::never || calls++ != at) return;
+    broken = true;
+    if (how == Breaks::memory) throw std::bad_alloc();
+    if (how == Breaks::strange) throw 42;
+    throw std::runtime_error("the compressor broke");
+  }
+};
+
+/// Values as they are, until a call fails.
 struct Brittle {
   using value_type = float;
-  struct State {
-    Breaks how = Breaks::never;
-    int at = 0, calls = 0;
-    bool blown = false;
-  };
-  std::shared_ptr<State> state = std::make_shared<State>();
+  static constexpr bool bounded = false;
+  std::shared_ptr<Strain> strain = std::make_shared<Strain>();
 
   std::size_t max_compressed_bytes(std::size_t n) const { return 4 * n; }
   wring::Identity identity() const { return {"brittle", 1, {}}; }
-  void strain() {
-    if (state->how == Breaks::never || state->calls++ != state->at) return;
-    state->blown = true;
-    if (state->how == Breaks::memory) throw std::bad_alloc();
-    if (state->how == Breaks::strange) throw 42;
-    throw std::runtime_error("the compressor broke");
-  }
   template <class E> std::size_t compress(const E&, std::span<const float> x, std::span<std::byte> bytes,
                                           const wring::Context&) {
-    strain();
+    strain->call();
     if (!x.empty()) std::memcpy(bytes.data(), x.data(), x.size_bytes());
     return x.size_bytes();
   }
   template <class E> void decompress(const E&, std::span<const std::byte> bytes, std::span<float> x,
                                      const wring::Context&) {
-    strain();
+    strain->call();
     if (bytes.size() != x.size_bytes()) throw wring::CodecError("wrong size");
     if (!x.empty()) std::memcpy(x.data(), bytes.data(), bytes.size());
   }
 };
 
+/// A Grid of which a call fails: it also prepares, combines and finishes.
+struct BrittleGrid : wring::Grid<float> {
+  using Base = wring::Grid<float>;
+  static constexpr bool bounded = true;
+  std::shared_ptr<Strain> strain = std::make_shared<Strain>();
+
+  void prepare(const wring::Agreed& agreed) {
+    strain->call();
+    Base::prepare(agreed);
+  }
+  template <class E> std::size_t compress(const E& exec, std::span<const float> x, std::span<std::byte> bytes,
+                                          const wring::Context& c) {
+    strain->call();
+    return Base::compress(exec, x, bytes, c);
+  }
+  template <class E> void decompress(const E& exec, std::span<const std::byte> bytes, std::span<float> x,
+                                     const wring::Context& c) {
+    strain->call();
+    Base::decompress(exec, bytes, x, c);
+  }
+  template <class E> std::size_t combine(const E& exec, std::span<const std::byte> a,
+                                         std::span<const std::byte> b, std::span<std::byte> out,
+                                         const wring::Context& c) {
+    strain->call();
+    return Base::combine(exec, a, b, out, c);
+  }
+  template <class E> std::size_t finish(const E& exec, std::span<const std::byte> sum,
+                                        std::span<std::byte> out, const wring::Context& c) {
+    strain->call();
+    return Base::finish(exec, sum, out, c);
+  }
+};
+static_assert(wring::FinishingCompressor<BrittleGrid>);
+
 Cause cause_of(Breaks how) { return how == Breaks::codec ? Cause::codec : Cause::other; }
 
 /// With `confirm` all fail, and all with the same error; else those who fail blame this rank for this cause.
-void judge_blame(Judge<Brittle>& judge, const Exercise& e, const Ending<float>& end, Cause cause,
-                 int culprit) {
+template <class Codec>
+void judge_blame(Judge<Codec>& judge, const Exercise& e, const Ending<float>& end, Cause cause, int culprit) {
   for (std::size_t r = 0; r < end.outcomes.size(); ++r) {
     const Outcome& o = end.outcomes[r];
     if (end.took_part[r] && !o.ok() && (!(o == cause) || o.rank != culprit))
@@ -62,25 +103,25 @@ void judge_blame(Judge<Brittle>& judge, const Exercise& e, const Ending<float>& 
 }
 
 /// Calls `test(exercise, culprit)` for some exercises with some ranks.
-template <class Test> void for_some(std::uint64_t every, Test test) {
-  for (const Exercise& e : exercises(false))
+template <class Test> void for_some(std::uint64_t every, Test test, bool bounded = false) {
+  for (const Exercise& e : exercises(bounded))
     for (int rank = 0; rank < e.ranks; ++rank)
       if (random_bits(5, e.seed * 8 + static_cast<std::uint64_t>(rank)) % every == 0) test(e, rank);
 }
 
-void break_codecs(Verdicts& verdicts, std::uint64_t every) {
-  for_some(every, [&](const Exercise& e, int culprit) {
-    Judge<Brittle> judge(e, verdicts);
+template <class Codec> void break_codecs(Verdicts& verdicts, std::uint64_t every) {
+  const auto test = [&](const Exercise& e, int culprit) {
+    Judge<Codec> judge(e, verdicts);
     for (const Breaks how : {Breaks::codec, Breaks::memory, Breaks::strange})
       for (int k = 0;; k = k < 6 ? k + 1 : 2 * k) {
-        std::vector<Brittle> codecs(static_cast<std::size_t>(e.ranks));
-        Brittle::State& state = *codecs[static_cast<std::size_t>(culprit)].state;
-        state.how = how, state.at = k;
-        Trial<Brittle> trial(e, {}, [&](int r) { return codecs[static_cast<std::size_t>(r)]; });
+        std::vector<Codec> codecs(static_cast<std::size_t>(e.ranks));
+        Strain& strain = *codecs[static_cast<std::size_t>(culprit)].strain;
+        strain.how = how, strain.at = k;
+        Trial<Codec> trial(e, {}, [&](int r) { return codecs[static_cast<std::size_t>(r)]; });
         judge.tell("call " + std::to_string(k) + " of the compressor of rank " + std::to_string(culprit) +
                    (how == Breaks::memory ? " has no memory" : " throws"));
         const Ending<float> end = trial.run(judge.most_rounds());
-        if (!state.blown) break;  // no further calls
+        if (!strain.broken) break;  // no further calls
         ++verdicts.faults;
         judge.judge_any(end, false);
         judge_blame(judge, e, end, cause_of(how), culprit);
@@ -88,7 +129,8 @@ void break_codecs(Verdicts& verdicts, std::uint64_t every) {
           judge.note("the error of a compressor is lost", end);
         judge.judge_later(trial, false, end);
       }
-  });
+  };
+  for_some(every, test, Codec::bounded);
 }
 
 void destroy_early(Verdicts& verdicts, std::uint64_t every) {
@@ -153,7 +195,8 @@ void never_start(Verdicts& verdicts, std::uint64_t every) {
 
 TEST_CASE("faults: a compressor throws on one rank, or memory runs out", "[collective][faults]") {
   Verdicts verdicts;
-  break_codecs(verdicts, 40);
+  break_codecs<Brittle>(verdicts, 40);
+  break_codecs<BrittleGrid>(verdicts, 40);
   INFO(verdicts.text());
   CHECK(verdicts.faults > 500);
   CHECK(verdicts.none());
@@ -169,7 +212,7 @@ TEST_CASE("faults: an operation is destroyed early on one rank", "[collective][f
 
 TEST_CASE("faults: a rank never starts", "[collective][faults]") {
   Verdicts verdicts;
-  never_start(verdicts, 3);
+  never_start(verdicts, 6);
   INFO(verdicts.text());
   CHECK(verdicts.faults > 500);
   CHECK(verdicts.none());
@@ -177,7 +220,8 @@ TEST_CASE("faults: a rank never starts", "[collective][faults]") {
 
 TEST_CASE("faults: what goes wrong on one rank, everywhere", "[collective][faults][nightly]") {
   Verdicts verdicts;
-  break_codecs(verdicts, 2);
+  break_codecs<Brittle>(verdicts, 4);
+  break_codecs<BrittleGrid>(verdicts, 4);
   destroy_early(verdicts, 2);
   never_start(verdicts, 1);
   INFO(verdicts.text());
