@@ -59,12 +59,7 @@ TEST_CASE("weakness: a damaged confirmation is kept secret", "[.][weakness]") {
         "");
 }
 
-TEST_CASE("weakness: who comes late to a group that others have given up waits for ever", "[.][weakness]") {
-  const Exercise e = exercise(2, false, {30, 7});
-  Trial<wring::None<float>> trial(e);
-  const auto first = trial.run(10'000, {0});
-  CHECK(first.outcomes[1] == Cause::timeout);
-  const auto late = trial.run(10'000, {1});
-  INFO(describe(late.outcomes));
-  CHECK_FALSE(late.any_timed_out());
+TEST_CASE("weakness: with confirm, a failure to agree is told twice", "[.][weakness]") {
+  CHECK(verdict_on(exercise(2, true),
+                   {{.kind = FaultKind::flip, .rank = 1, .messages = MessageKind::agreement}}) == "");
 }

@@ -6,25 +6,35 @@
 
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/none.hpp>
+#include <wring/testing/faulty_transport.hpp>
 
 #include "support/collect.hpp"
-#include "support/faulty_link.hpp"
 
 using namespace wring_test;
 using wring::Cause;
 using wring::InProcess;
+using wring::testing::FaultKind;
+using wring::testing::MessageKind;
+using FaultyLink = wring::testing::FaultyTransport<wring::InProcessTransport>;
+using Faults = std::vector<wring::testing::Fault>;
 
 namespace {
 
-/// Allreduce on every rank of a world; rank `deaf` sends a damaged n-th head, if n is not negative.
+/// The n-th head of rank `mute` is damaged: a bit is flipped, or it is cut short.
+wring::testing::Fault lost_head(int mute, int number, FaultKind kind = FaultKind::flip) {
+  return {.kind = kind,
+          .rank = mute,
+          .messages = MessageKind::agreement,
+          .number = static_cast<std::uint64_t>(number),
+          .amount = kind == FaultKind::flip ? 20u * 8 + 2 : 253u};
+}
+
+/// Allreduce on every rank of a world.
 template <class Codec> struct Ranks {
   using T = typename Codec::value_type;
-  Ranks(int ranks, int mute, int number, wring::Options options) : world(ranks, {.delay = 1, .seed = 5}) {
+  Ranks(int ranks, const Faults& faults, wring::Options options) : world(ranks, {.delay = 1, .seed = 5}) {
     for (int r = 0; r < ranks; ++r) {
-      const auto damage = [number](bool agreement, int n, FaultyLink::Bytes& message) {
-        if (agreement && n == number) message[20] ^= std::byte{4};
-      };
-      links.emplace_back(world.link(r), r == mute ? FaultyLink::Damage(damage) : FaultyLink::Damage{});
+      links.emplace_back(world.link(r), wring::testing::FaultPlan{.faults = faults});
       sums.emplace_back(Codec{}, links.back(), wring::Ring{}, options);
       data.emplace_back(40, T(1));
     }
@@ -78,7 +88,7 @@ TEST_CASE("two faults: a lost head and ranks that disagree", "[collective][failu
       for (const int ranks : {2, 3, 4, 5, 8})
         for (int mute = 0; mute < ranks; ++mute)
           for (int number = 0; number < 4; ++number) {
-            Ranks<wring::Grid<float>> run(ranks, mute, number,
+            Ranks<wring::Grid<float>> run(ranks, {lost_head(mute, number)},
                                           {.ride_along_bytes = ride, .confirm = confirm});
             const auto outcomes = run.run(wring::absolute(1e-3), 39);
             INFO(ranks << " ranks, head " << number << " of rank " << mute << ", ride " << ride
@@ -94,7 +104,7 @@ TEST_CASE("two faults: a lost head and a bound that cannot be held", "[collectiv
     for (const int ranks : {2, 3, 4, 6})
       for (int mute = 0; mute < ranks; ++mute)
         for (int number = 0; number < 3; ++number) {
-          Ranks<wring::Grid<float>> run(ranks, mute, number, {.ride_along_bytes = ride});
+          Ranks<wring::Grid<float>> run(ranks, {lost_head(mute, number)}, {.ride_along_bytes = ride});
           run.data[0][3] = 1e9f;
           const auto outcomes = run.run(wring::absolute(1e-3));
           INFO(ranks << " ranks, head " << number << " of rank " << mute << describe(outcomes));
@@ -108,10 +118,8 @@ TEST_CASE("two faults: a lost head and a bound that cannot be held", "[collectiv
 TEST_CASE("two faults: two lost heads and ranks that disagree", "[collective][failure]") {
   for (const int ranks : {2, 3, 4})
     for (int number = 0; number < 2; ++number) {
-      Ranks<wring::None<double>> run(ranks, 0, number, {.ride_along_bytes = 0});
-      run.links[1] = FaultyLink(run.world.link(1), [number](bool agreement, int n, FaultyLink::Bytes& m) {
-        if (agreement && n == number) m.resize(3);
-      });
+      Ranks<wring::None<double>> run(ranks, {lost_head(0, number), lost_head(1, number, FaultKind::truncate)},
+                                     {.ride_along_bytes = 0});
       const auto outcomes = run.run(std::nullopt, 1);
       INFO(ranks << " ranks, heads " << number << describe(outcomes));
       REQUIRE(nobody_hangs(outcomes));
@@ -122,7 +130,7 @@ TEST_CASE("two faults: two lost heads and ranks that disagree", "[collective][fa
 
 TEST_CASE("two faults: what never comes is given up before its channels are used again",
           "[collective][failure]") {
-  Ranks<wring::None<double>> run(3, 0, 0, {.ride_along_bytes = 0});
+  Ranks<wring::None<double>> run(3, {lost_head(0, 0)}, {.ride_along_bytes = 0});
   REQUIRE(all_in_error(run.run(std::nullopt, 39)));
   recovers(run, std::nullopt);
   REQUIRE(run.links[1].session().in_flight() + run.links[2].session().in_flight() > 0);
