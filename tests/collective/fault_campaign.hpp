@@ -137,7 +137,7 @@ template <class Codec> class Judge {
     const bool told =
         second.failed() == second.present() && second.alike() && second.outcomes[0] == Cause::abandoned;
     if (!told) note("not the same news of a failure on all ranks", end);
-    if (nobody || (e_.options.confirm && all)) note("news of a failure that nobody met, or all know", end);
+    if (nobody || (e_.options.confirm && all && !in_confirmation(what_))) note("news of a failure that nobody met, or all know", end);
     const Ending<T> third = trial.run(most_rounds());
     later_ += "\n and then:" + describe(third.outcomes);
     judge_any(third, false);
