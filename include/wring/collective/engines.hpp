@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <cstdio>
 #include <memory>
 #include <utility>
+
+#include <Kokkos_Core.hpp>
 
 #include <wring/collective/executor/operation_state.hpp>
 #include <wring/error.hpp>
@@ -46,12 +49,26 @@ class Engines {
       if (!free || !slot.state) free = &slot;
     }
     if (!free) free = &slots_.front();  // both are held: the requests keep them alive
-    auto engine = std::make_shared<Engine>();
+    const std::shared_ptr<Engine> engine(new Engine, Destroy{});
     *free = {engine, std::make_shared<std::shared_ptr<OperationState>>(engine)};
-    return taken(*free, std::move(engine));
+    return taken(*free, engine);
   }
 
  private:
+  /// After Kokkos::finalize memory cannot be freed any more: Kokkos would end the program. It is left, and said to be.
+  struct Destroy {
+    void operator()(OperationState* engine) const {
+      if (!Kokkos::is_finalized()) {
+        delete engine;
+      } else {
+        std::fputs("wring: a collective, its request or its link outlives Kokkos::finalize(); destroy them "
+                   "before it "
+                   "(their memory is not freed)\n",
+                   stderr);
+      }
+    }
+  };
+
   struct Slot {
     std::shared_ptr<OperationState> state;
     std::shared_ptr<std::shared_ptr<OperationState>> lease;  ///< shared with the requests of this engine

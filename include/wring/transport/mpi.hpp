@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstddef>
+#include <cstdio>
 #include <optional>
 #include <span>
 #include <string>
@@ -86,10 +87,13 @@ class MpiTransport {
     if (communicator_ == MPI_COMM_NULL) return;
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (finalized == 0) {
+    if (finalized != 0) {
+      std::fputs("wring: an MpiTransport outlives MPI_Finalize(); destroy it before\n", stderr);
+    } else {
       for (int i = 0; i < last_chances && session_.in_flight() > 0; ++i) session_.progress();
     }
     const bool clean = finalized == 0 && session_.clean() && session_.in_flight() == 0 && !take_unclaimed();
+    session_.orphan();
     if (session_.in_flight() > 0) static_cast<void>(new Session(std::move(session_)));
     // A communicator with messages that nobody takes must not be freed: MPICH aborts the program over them.
     if (clean) MPI_Comm_free(&communicator_);
@@ -107,7 +111,7 @@ class MpiTransport {
 
   /// Starts a message of less than 2^31 bytes. A rank may send to itself.
   Request send(int peer, int channel, std::span<const std::byte> bytes) {
-    require_thread();
+    require_open();
     detail::require_target("MPI transport", rank_, size_, peer, channel);
     Request request(peer, channel, bytes.size(), true);
     require(MPI_Isend(bytes.data(), count(bytes.size()), MPI_BYTE, peer, channel, communicator_,
@@ -118,7 +122,7 @@ class MpiTransport {
 
   /// Starts a receive of less than 2^31 bytes.
   Request receive(int peer, int channel, std::span<std::byte> bytes) {
-    require_thread();
+    require_open();
     detail::require_target("MPI transport", rank_, size_, peer, channel);
     Request request(peer, channel, bytes.size(), false);
     require(MPI_Irecv(bytes.data(), count(bytes.size()), MPI_BYTE, peer, channel, communicator_,
@@ -220,6 +224,14 @@ class MpiTransport {
     if (known != 0 && *static_cast<const int*>(bound) < 32767) {
       throw TransportError("MPI transport: MPI_TAG_UB is less than 32767", rank_);
     }
+  }
+
+  /// Whether a message may begin now, on this thread.
+  void require_open() const {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized != 0) throw InvalidArgument("MPI transport: used after MPI_Finalize", rank_);
+    require_thread();
   }
 
   void require_thread() const {

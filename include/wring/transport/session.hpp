@@ -23,6 +23,8 @@ class Pending {
   virtual Progress advance() noexcept = 0;
   /// What it waits for, in words: "rank 3 (message of segment 2)". Empty if it waits for nobody.
   virtual std::string waits_for() const = 0;
+  /// The link is being destroyed: it must not be used any more, and whoever waits for the operation must hear of it.
+  virtual void orphan() noexcept = 0;
 };
 
 /// What every transport carries for the operations that use it: their order, which are in flight, whether the link is retired.
@@ -31,7 +33,19 @@ class Session {
  public:
   Session() { pending_.reserve(16); }
   Session(Session&&) noexcept = default;
-  Session& operator=(Session&&) noexcept = default;
+  Session& operator=(Session&& other) noexcept {
+    orphan();
+    pending_ = std::move(other.pending_), reason_ = std::move(other.reason_),
+    failure_ = std::move(other.failure_);
+    failed_rank_ = other.failed_rank_, clean_ = other.clean_, sequence_ = other.sequence_;
+    return *this;
+  }
+  ~Session() { orphan(); }
+
+  /// Ends what is in flight with an error, without the link.
+  void orphan() noexcept {
+    for (const auto& operation : pending_) operation->orphan();
+  }
 
   /// The number of the next operation: equal on all ranks as long as operations are started in the same order.
   std::uint64_t next_sequence() { return sequence_++; }

@@ -60,13 +60,15 @@ template <class Codec, class Link, class Exec> class Agreement {
   /// Begins. What is wrong with the job on this rank is told to all.
   void open(const Job& job, int channel) {
     channel_ = channel;
+    ride_.clear();
     Failure failure = job.failure;
     const Session& session = s_.link->session();
     if (!failure && !session.failure().empty())
       failure = {Cause::abandoned, session.failed_rank(),
                  "an earlier operation failed: " + session.failure()};
     try {
-      ride_.choose(job);  // alike on all ranks, also on one that is in error
+      if (!job.failure)
+        ride_.choose(job);  // alike on all ranks; one whose call is at fault says no more than that
       if (!failure) failure = measure_inputs();
       if (!failure) ride_.give();
     } catch (...) {

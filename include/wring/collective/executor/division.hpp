@@ -21,6 +21,15 @@ inline constexpr double down =
     1 - 0x1p-40;  ///< a factor that outweighs the rounding of the few operations below
 inline constexpr double up = 1 + 0x1p-40;
 
+/// The greatest double that is not above a * b * c, except for a factor of a few 2^-40: also where the product is subnormal, and with
+/// nothing in between that is.
+inline double product_below(double a, double b, double c) {
+  int ea = 0, eb = 0, ec = 0;
+  const double m = std::frexp(a, &ea) * std::frexp(b, &eb) * std::frexp(c, &ec) * down;
+  const double y = std::ldexp(m, ea + eb + ec);
+  return std::ldexp(y, -(ea + eb + ec)) > m ? std::nextafter(y, 0.0) : y;
+}
+
 /// The user's bound in the units of the data, rounded down. `values` is the number of inputs of all ranks together.
 inline double absolute_error(const Bound& bound, const Magnitudes& m, Collective collective,
                              Operation operation, int ranks, double values) {
@@ -28,10 +37,10 @@ inline double absolute_error(const Bound& bound, const Magnitudes& m, Collective
   if (m.max_abs == 0 || values == 0) return 0;
   if (bound.kind == Bound::Kind::range) {
     const double range = m.greatest * 0.5 - m.least * 0.5;  // halved: the difference may overflow
-    return range > 0 ? bound.value * range * down * 2 : 0;
+    return range > 0 ? product_below(bound.value, range, 2) : 0;
   }
   const bool total = reduces(collective) && operation == Operation::sum;
-  return bound.value * m.squares.root_mean(values) * (total ? ranks : 1) * down;
+  return product_below(bound.value, m.squares.root_mean(values), total ? ranks : 1);
 }
 
 /// The allowed error of each budget class so that (T1) holds:
@@ -45,7 +54,8 @@ template <FloatElement T>
 std::vector<double> divide_error(double error, const Magnitudes& m, Collective collective,
                                  Operation operation, int ranks, const EdgeCount& edges, double least) {
   double left = error;
-  if (reduces(collective) && adds(operation) && ranks > 1) {
+  if (reduces(collective) && adds(operation) && ranks > 1 &&
+      m.max_abs > 0) {  // zeros are added without error
     const bool averages = operation == Operation::mean;
     const double u = FloatTraits<T>::unit_roundoff * (1 + 0x1p-12) * up, p = ranks;
     const double sum = (p * m.max_abs + (averages ? p : 1) * error) * up;

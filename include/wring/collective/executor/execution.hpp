@@ -58,7 +58,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     remembered_ = false, settled_ = false, in_flight_ = true, stage_ = Stage::agreeing;
     segments_.clear();
     sequence_ = link.session().next_sequence();
-    for (auto& tensor : shared_.tensors) tensor.codec.emplace(codec);
+    give_codecs(codec);
     begin_report();
     agreement_.describe(job_, sequence_);
     try {
@@ -107,6 +107,18 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     return text.empty() ? "nobody" : text;
   }
 
+  /// The link is gone: whoever still holds a request of this operation hears of it.
+  void orphan() noexcept override {
+    try {
+      shared_.fail(
+          {Cause::abandoned, shared_.plan.rank, "its link was destroyed before the operation had ended"});
+      release();
+    } catch (...) {
+      shared_.failure.cause = Cause::abandoned;
+    }
+    settled_ = true, stage_ = Stage::done;
+  }
+
   void abandon(const Failure& failure, bool now) override {
     if (!in_flight_ || stage_ == Stage::leaving) return;
     shared_.fail(failure.rank >= 0 ? failure : Failure{failure.cause, shared_.link->rank(), failure.text});
@@ -118,10 +130,23 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
  private:
   enum class Stage { agreeing, moving, confirming, leaving, done };
+  static constexpr std::size_t most_in_flight = 1000;  ///< on one link: fewer than operations_apart
 
   /// Segments take the channels after the first, which is for the exchanges.
   int channel(std::size_t slot) const {
     return static_cast<int>(sequence_ % operations_apart * channels_per_operation + slot);
+  }
+
+  /// Each tensor gets a copy of the codec, to be prepared for it.
+  void give_codecs(const Codec& codec) {
+    if (shared_.link->session().in_flight() >= most_in_flight && !job_.failure)
+      job_.failure = {Cause::argument, shared_.link->rank(),
+                      std::to_string(most_in_flight) + " operations are in flight on this link already"};
+    try {
+      for (auto& tensor : shared_.tensors) tensor.codec.emplace(codec);
+    } catch (...) {
+      job_.failure = failure_from_current_exception(shared_.link->rank());
+    }
   }
 
   Progress moved_on() const { return stage_ == Stage::done ? Progress::finished : Progress::moved; }
@@ -264,7 +289,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void leave() {
     const Stage before = std::exchange(stage_, Stage::leaving);
     agreement_.leave(shared_.failure);
-    if (before == Stage::agreeing && agreement_.ride().may_move()) segments_.start(job_.counts, channel(1));
+    const bool may_move = !job_.failure && agreement_.ride().may_move();  // else nobody moves anything
+    if (before == Stage::agreeing && may_move) segments_.start(job_.counts, channel(1));
     segments_.leave();
     if (confirmation_.running())
       confirmation_.give_up(*shared_.link, shared_.failure);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include <wring/collective/executor/operation_state.hpp>
@@ -24,15 +25,19 @@ template <class Codec, class Exec> struct Piece {
   std::span<typename Codec::value_type> values;  ///< what this rank holds (value pieces)
 };
 
+/// The bytes that a compressor says it wrote: no more than it had announced.
+template <class Space> void keep(Bytes<Space>& out, std::size_t bytes, const char* announced) {
+  if (bytes > out.span.size())
+    throw CodecError(std::string("the compressor wrote more bytes than ") + announced + " allows");
+  out.span = out.span.first(bytes);
+}
+
 /// Encodes values into a fresh buffer.
 template <class S> auto encode(S& s, std::span<const typename S::T> values, const Context& context) {
   Stopwatch watch(s.report.encode_seconds);
   auto& codec = *s.tensors[context.item].codec;
   Bytes<typename S::Space> out = s.pool.take(codec.max_compressed_bytes(values.size()));
-  const std::size_t bytes = codec.compress(s.exec, values, out.span, context);
-  if (bytes > out.span.size())
-    throw CodecError("the compressor wrote more bytes than max_compressed_bytes() allows");
-  out.span = out.span.first(bytes);
+  keep(out, codec.compress(s.exec, values, out.span, context), "max_compressed_bytes()");
   ++s.report.encodings;
   return out;
 }
@@ -67,8 +72,8 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
     Stopwatch watch(s_.report.combine_seconds);
     auto& codec = *s_.tensors[range.item].codec;
     Bytes<typename S::Space> out = s_.pool.take(codec.max_combined_bytes(range.count, terms));
-    out.span =
-        out.span.first(codec.combine(s_.exec, a, b, out.span, context(range, Phase::hop, terms, wide)));
+    keep(out, codec.combine(s_.exec, a, b, out.span, context(range, Phase::hop, terms, wide)),
+         "max_combined_bytes()");
     return out;
   }
 
@@ -89,8 +94,9 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
         Stopwatch watch(s_.report.combine_seconds);
         Bytes<typename S::Space> out = s_.pool.take(std::max<std::size_t>(
             codec.max_combined_bytes(range.count, s_.plan.ranks), codec.max_compressed_bytes(range.count)));
-        out.span = out.span.first(
-            codec.finish(s_.exec, sum.span, out.span, context(range, Phase::final, s_.plan.ranks, false)));
+        keep(out,
+             codec.finish(s_.exec, sum.span, out.span, context(range, Phase::final, s_.plan.ranks, false)),
+             "max_combined_bytes()");
         return out;
       }
     }

@@ -20,13 +20,15 @@ template <class Codec, class Link, class Exec> class RideAlong {
   /// Decides whether and how the data ride: a function of what the ranks agree upon, and never more than the room that a rank which
   /// disagrees has for them.
   void choose(const Job& job) {
-    form_ = Form::none;
     if (s_.tensors.size() != 1 || s_.plan.ranks == 1) return;
     if (summed_.choose())
       form_ = Form::summed;
     else if (gathered_.choose(job.counts))
       form_ = Form::gathered;
   }
+
+  /// Nothing rides, until `choose`.
+  void clear() { form_ = Form::none; }
 
   bool chosen() const { return form_ != Form::none; }
 

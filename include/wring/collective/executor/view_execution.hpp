@@ -3,6 +3,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <wring/collective/executor/execution.hpp>
 #include <wring/collective/group.hpp>
@@ -31,7 +33,9 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
     auto& tensors = this->shared().tensors;
     tensors.clear(), packed_.clear();
     this->job().counts.clear();
+    occupied_.clear();
     for_each_item(*views_, [&](const auto& item) { add(item, collective, root, rank, ranks); });
+    check_items_apart();
   }
 
  private:
@@ -61,6 +65,7 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
     tensor.bound = item.bound;
     describe(tensor, collective, rank, ranks, in.size(), out.size(), item.counts);
     check_overlap(item, in, out, tensor);
+    occupy(item.in.data(), in, false), occupy(item.out.data(), out, true);
     packed_.emplace_back();
     auto& pool = this->shared().pool;
     const auto* source = item.in.data();
@@ -137,6 +142,32 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
     complain("input and output overlap in part: they must be the same elements (in place) or apart");
   }
 
+  /// Memory of one tensor of a group, without gaps.
+  struct Occupied {
+    const T *begin, *end;
+    std::size_t item;
+    bool written;
+  };
+
+  void occupy(const T* begin, const Shape& shape, bool written) {
+    if (shape.flat() && shape.size() > 0)
+      occupied_.push_back({begin, begin + shape.size(), this->shared().tensors.size(), written});
+  }
+
+  /// What one tensor of a group writes, no other reads or writes.
+  void check_items_apart() {
+    if (this->shared().tensors.size() < 2) return;
+    const std::less<const T*> before;
+    std::sort(occupied_.begin(), occupied_.end(),
+              [&](const Occupied& a, const Occupied& b) { return before(a.begin, b.begin); });
+    for (auto a = occupied_.begin(); a != occupied_.end(); ++a)
+      for (auto b = a + 1; b != occupied_.end() && before(b->begin, a->end); ++b)
+        if (a->item != b->item && (a->written || b->written))
+          return complain("tensors " + std::to_string(std::min(a->item, b->item)) + " and " +
+                          std::to_string(std::max(a->item, b->item)) +
+                          " of the group overlap, and at least one of them is written");
+  }
+
   void deliver() override {
     std::size_t i = 0;
     for_each_item(*views_, [&](const auto& item) {
@@ -154,6 +185,7 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
 
   std::optional<Items> views_;
   std::vector<Packed> packed_;
+  std::vector<Occupied> occupied_;
 };
 
 }  // namespace wring::inline v0::detail
