@@ -33,7 +33,6 @@ class Verdicts {
     return text;
   }
   std::size_t faults = 0, exercises = 0;
-  bool strict = false;  ///< whether what is_known() counts as well
 
  private:
   std::map<std::string, std::pair<std::size_t, std::string>> found_;
@@ -48,18 +47,6 @@ inline bool names_a_rank(const Outcome& o) {
   const std::size_t at = o.text.find("rank ");
   return o.rank >= 0 || (at != std::string::npos && at + 5 < o.text.size() && o.text[at + 5] >= '0' &&
                          o.text[at + 5] <= '9');
-}
-
-/// Weaknesses of the executor that are known: each has a test tagged [.] in fault_weakness_test.cpp, which fails today.
-inline bool is_known(const std::string& kind, const Fault& fault) {
-  const bool agreement = fault.messages == MessageKind::agreement,
-             damaged = fault.kind == FaultKind::throw_at_test || wring::testing::damages(fault.kind);
-  if (kind == "an error names no rank" || kind == "not the same error everywhere" ||
-      kind == "a failure is kept secret" || kind == "news of a failure that nobody met, or all know")
-    return agreement && damaged;
-  if (kind == "hangs") return agreement && fault.kind == FaultKind::throw_at_start;
-  return fault.kind == FaultKind::die &&
-         (kind == "progress has no end" || kind == "the link is never at rest afterwards");
 }
 
 /// Runs an exercise with a fault, and judges what came of it and of the operations after it.
@@ -94,7 +81,6 @@ template <class Codec> class Judge {
     if (injected.size() != 1) return note("the fault was not injected", end);
     ++verdicts_.faults;
     judge_ending(fault, end, injected[0].peer);
-    if (end.endless) return;
     if (!trial.settle(most_rounds())) note("the link is never at rest afterwards", end);
     judge_later(trial, fault.kind == FaultKind::stop || fault.kind == FaultKind::die, end);
   }
@@ -137,7 +123,8 @@ template <class Codec> class Judge {
     const bool told =
         second.failed() == second.present() && second.alike() && second.outcomes[0] == Cause::abandoned;
     if (!told) note("not the same news of a failure on all ranks", end);
-    if (nobody || (e_.options.confirm && all && !in_confirmation(what_))) note("news of a failure that nobody met, or all know", end);
+    if (nobody || (e_.options.confirm && all && !in_confirmation(what_)))
+      note("news of a failure that nobody met, or all know", end);
     const Ending<T> third = trial.run(most_rounds());
     later_ += "\n and then:" + describe(third.outcomes);
     judge_any(third, false);
@@ -148,7 +135,6 @@ template <class Codec> class Judge {
     if (!story_.empty())
       return verdicts_.add(kind + (e_.options.confirm ? " [confirm]" : ""),
                            describe(e_) + ", " + story_ + describe(end.outcomes) + later_);
-    if (!verdicts_.strict && is_known(kind, what_)) return;
     verdicts_.add(kind + " [" + wring::testing::name_of(what_.kind) +
                       (what_.messages == MessageKind::agreement ? ", agreement" : ", data") +
                       (what_.side == Side::receive ? ", receive" : "") +

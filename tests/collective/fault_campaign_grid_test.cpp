@@ -10,9 +10,9 @@ using namespace wring_test;
 
 TEST_CASE("faults: Grid", "[collective][faults]") {
   Verdicts verdicts;
-  campaign<wring::Grid<float>>(verdicts, true, 400);
+  campaign<wring::Grid<float>>(verdicts, true, 200);
   INFO(verdicts.text());
-  CHECK(verdicts.faults > 1000);
+  CHECK(verdicts.faults > 2000);
   CHECK(verdicts.none());
 }
 

@@ -10,9 +10,9 @@ using namespace wring_test;
 
 TEST_CASE("faults: None", "[collective][faults]") {
   Verdicts verdicts;
-  campaign<wring::None<float>>(verdicts, false, 400);
+  campaign<wring::None<float>>(verdicts, false, 200);
   INFO(verdicts.text());
-  CHECK(verdicts.faults > 1000);
+  CHECK(verdicts.faults > 2000);
   CHECK(verdicts.none());
 }
 

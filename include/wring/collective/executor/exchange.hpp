@@ -74,19 +74,20 @@ template <Transport Link> class Exchange {
 
   Progress advance(Link& link) {
     Progress result = Progress::blocked;
-    for (; at_ < plan_.steps.size(); ++at_) {
+    while (at_ < plan_.steps.size()) {
       const Step& step = plan_.steps[at_];
+      bool left_over = false;
       if (step.kind == Kind::send) send(link, step.peer);
       if (step.kind == Kind::combine || step.kind == Kind::store) {
         const std::optional<std::size_t> bytes = poll(link);
         if (!bytes) return result;
         posted_ = false;
-        const auto message = std::span(incoming_).first(std::min(*bytes, incoming_.size()));
-        const bool left_over = !accept(step.kind, message);
-        post_after(link, left_over ? at_ : at_ + 1);
-        if (left_over) return Progress::moved;
+        left_over = !accept(step.kind, std::span(incoming_).first(std::min(*bytes, incoming_.size())));
       }
+      if (!left_over) ++at_;  // before anything that may throw: what has come does not come again
+      post_after(link, at_);
       result = Progress::moved;
+      if (left_over) return result;
     }
     for (std::size_t i = 0; i < sent_; ++i)
       if (outgoing_[i].active && !complete(link, outgoing_[i])) return result;
@@ -213,7 +214,8 @@ template <Transport Link> class Exchange {
 
   void note_damage(int rank, const char* text) {
     head_.flags |= Head::damaged;
-    damage_ = {Cause::transport, rank, text};
+    if (!damage_) damage_ = {Cause::transport, rank, text};
+    head_.fail(damage_);  // who hears of it knows where
   }
 
   Plan plan_;

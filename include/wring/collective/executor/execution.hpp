@@ -67,9 +67,10 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       else
         agreement_.open(job_, channel(0));
     } catch (...) {  // the transport cannot even begin
-      link.session().retire("the transport failed when an operation began");
       shared_.fail(failure_from_current_exception(link.rank()));
-      return conclude();
+      link.session().retire(shared_.failure.text);
+      settle();
+      give_up(shared_.failure);
     }
     link.session().attach(this->shared_from_this());
     advance();
@@ -245,10 +246,11 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     shared_.report.bytes_sent += confirmation_.sent() - before;
     if (p != Progress::finished) return p;
     const Failure everywhere = confirmation_.head().failure();
-    if (everywhere && !shared_.failure) shared_.fail(everywhere);
-    if (everywhere) shared_.link->session().forget_failure();
-    if (confirmation_.head().flags & Head::damaged)
-      shared_.fail({Cause::transport, -1, "the confirmation was damaged on its way"});
+    if (everywhere) shared_.failure = everywhere, shared_.link->session().forget_failure();
+    if (confirmation_.head().flags & Head::damaged) {  // others may have heard that all is well
+      remembered_ = false;
+      remember_failure();
+    }
     conclude();
     return moved_on();
   }
@@ -257,6 +259,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   /// The transport itself failed: nothing can be promised to peers but what still can be sent.
   Progress give_up(const Failure& failure) noexcept {
+    if (stage_ == Stage::leaving) return Progress::blocked;  // the link fails for good
     try {
       abandon(failure, true);
       return Progress::moved;
@@ -278,7 +281,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   /// waits for nobody.
   void fail_and_leave(const Failure& failure) {
     shared_.fail(failure);
-    remember_failure();
+    if (!job_.options.confirm) remember_failure();  // else the confirmation tells
     shared_.link->session().soil();
     settle();
     leave();

