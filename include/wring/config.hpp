@@ -3,7 +3,10 @@
 
 #include <wring/version.hpp>
 
-#if defined(__FAST_MATH__) || (defined(_MSC_VER) && defined(_M_FP_FAST))
+// What a compiler says of it: all of fast-math, or the parts that remove tests for NaN, or change the order of additions.
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) ||                 \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) ||                                         \
+    (defined(_MSC_VER) && defined(_M_FP_FAST))
 #error                                                                                                       \
     "wring: fast-math breaks error bounds and special values; compile the files that include wring without it"
 #endif
