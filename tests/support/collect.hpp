@@ -55,7 +55,10 @@ template <class T> class Fenced {
   }
   T* data() { return memory_.data() + fence; }
   std::size_t size() const { return size_; }
-  Values<T> view(std::size_t first, std::size_t count) { return Values<T>(data() + first, count); }
+  /// Of no values: a view without memory.
+  Values<T> view(std::size_t first, std::size_t count) {
+    return count == 0 ? Values<T>() : Values<T>(data() + first, count);
+  }
   std::vector<T> copy(std::size_t first, std::size_t count) {
     return {data() + first, data() + first + count};
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -69,7 +70,9 @@ template <class T> bool reduced_within(wring::Operation operation, const std::ve
     if (!std::isfinite(special)) return std::isnan(special) ? std::isnan(y) : y == special;
     if (!std::isfinite(y)) return false;
     const double divisor = operation == wring::Operation::mean ? static_cast<double>(terms.size()) : 1;
-    const double scale = 0x1p-20;  // keeps clear of overflow
+    double most = std::max(std::abs(y), bound);
+    for (const T& x : terms) most = std::max(most, std::abs(as_double(x)));
+    const double scale = most < 0x1p-500 ? 0x1p500 : 0x1p-20;  // keeps clear of underflow, of overflow
     for (const double direction : {1.0, -1.0}) {
       Cascade excess;
       excess.add_product(direction * divisor * scale, y), excess.add_product(-bound, divisor * scale);

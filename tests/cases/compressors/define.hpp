@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <utility>
+
+#include <wring/compressor/cast.hpp>
+#include <wring/compressor/grid.hpp>
+
+#include "cases/compressors.hpp"
+
+namespace wring_test {
+
+template <class Codec, class T = typename Codec::value_type>
+AnyCompressor<T> any_compressor(const Codec& codec) {
+  const wring::Identity identity = codec.identity();
+  AnyCompressor<T> any{.name = identity.name + " " + identity.options,
+                       .bounded = wring::BoundedCompressor<Codec>,
+                       .adds_values = !wring::CombiningCompressor<Codec>};
+  any.collect = [codec](const AnyAlgorithm& algorithm, const AnyCall<T>& call, const PerRank<T>& inputs) {
+    return collect(algorithm,
+                   Call<Codec>{codec, call.collective, call.options, call.bound, call.root, call.in_place,
+                               call.counts, call.world},
+                   inputs);
+  };
+  return any;
+}
+
+template <class To, class T> AnyCompressor<T> any_cast() {
+  AnyCompressor<T> any = any_compressor(wring::Cast<To, T>{});
+  any.roundoff = wring::FloatTraits<To>::unit_roundoff;
+  any.least_subnormal = wring::FloatTraits<To>::least_subnormal;
+  any.greatest = wring::FloatTraits<To>::greatest;
+  return any;
+}
+
+template <class T> std::vector<AnyCompressor<T>> define_all_compressors() {
+  using Grid = wring::Grid<T>;
+  using wring::half_t, wring::bhalf_t;
+  std::vector<AnyCompressor<T>> all{
+      any_compressor(wring::None<T>{}), any_compressor(Grid{}),
+      any_compressor(Grid(typename Grid::Options{.step = Grid::StepKind::power_of_two, .delta = true}))};
+  if constexpr (!std::is_same_v<T, half_t>) all.push_back(any_cast<half_t, T>());
+  if constexpr (!std::is_same_v<T, bhalf_t>) all.push_back(any_cast<bhalf_t, T>());
+  return all;
+}
+
+}  // namespace wring_test
