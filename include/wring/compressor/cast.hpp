@@ -22,7 +22,8 @@ concept CastTarget = std::same_as<To, half_t> || std::same_as<To, bhalf_t>;
 /// Sends each value as `half_t` (IEEE binary16, "fp16") or `bhalf_t` (bfloat16, "bf16"), nearest, ties to even: 2 bytes per value,
 /// known beforehand. Subnormals and the sign of zero are kept as the format has them; every NaN arrives as the canonical quiet
 /// NaN. A double is rounded to float first. Sums are accumulated in the computation type of T, float or double.
-/// Promises no bound: a value beyond the range saturates. Use Grid, or None, where a bound matters.
+/// Promises no bound: a value beyond the range saturates, a partial sum too; MEAN divides the complete sum, so that a mean within the
+/// range may saturate with it. Use Grid, or None, where a bound matters.
 /// The choice of `Overflow` must be equal on all ranks.
 template <CastTarget To, FloatElement T = float>
   requires(!std::same_as<To, T>)
