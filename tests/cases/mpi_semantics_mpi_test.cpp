@@ -225,8 +225,7 @@ TEST_CASE("in place: minimum and sum, blocking and nonblocking, the same on all 
   });
 }
 
-TEST_CASE("two operations in flight on one link, waited for in reverse",
-          "[cases][mpi]") {
+TEST_CASE("two operations in flight on one link, waited for in reverse", "[cases][mpi]") {
   MpiTransport link(MPI_COMM_WORLD);
   const double p = link.size();
   for_each_codec([&](const auto& codec) {
