@@ -199,12 +199,16 @@ TEST_CASE("session: counts starts and remembers the first failure and why it was
   session.retire("abandoned");
   session.retire("again");
   CHECK(session.reason() == "abandoned");
-  session.remember_failure("codec", 3);
-  session.remember_failure("later", 4);
+  session.remember_failure("codec", 3, 0);
+  session.remember_failure("later", 4, 1);
   CHECK(session.failure() == "codec");
   CHECK(session.failed_rank() == 3);
-  session.forget_failure();
+  session.forget_failure(2);
   CHECK(session.failure().empty());
+  session.remember_failure("still draining", 5, 1);  // all have heard of what came before the third
+  CHECK(session.failure().empty());
+  session.remember_failure("new", 5, 2);
+  CHECK(session.failure() == "new");
 }
 
 TEST_CASE("progress: moves the ranks that share a thread", "[transport]") {

@@ -86,23 +86,28 @@ class Session {
   bool retired() const { return !reason_.empty(); }
   const std::string& reason() const { return reason_; }
 
-  /// What later operations on this link tell their peers: a failure that this rank met and others may not know of.
-  void remember_failure(std::string what, int rank) {
-    if (failure_.empty()) failure_ = std::move(what), failed_rank_ = rank;
+  /// What later operations on this link tell their peers: a failure of an operation that this rank met and others may not know of.
+  /// One that still drains after its peers have told everybody has nothing to add.
+  void remember_failure(std::string what, int rank, std::uint64_t operation) {
+    if (failure_.empty() && operation >= told_) failure_ = std::move(what), failed_rank_ = rank;
   }
   const std::string& failure() const { return failure_; }
   int failed_rank() const { return failed_rank_; }
   /// Messages that nobody takes may be left on the link, since an operation has failed in its midst or was given up.
   void soil() { clean_ = false; }
   bool clean() const { return clean_; }
-  void forget_failure() { failure_.clear(), failed_rank_ = -1; }
+  /// All ranks have heard of failures before operation `next`.
+  void forget_failure(std::uint64_t next) {
+    failure_.clear(), failed_rank_ = -1;
+    told_ = std::max(told_, next);
+  }
 
  private:
   std::vector<std::shared_ptr<Pending>> pending_;
   std::string reason_, failure_;
   int failed_rank_ = -1;
   bool clean_ = true;
-  std::uint64_t sequence_ = 0;
+  std::uint64_t sequence_ = 0, told_ = 0;
 };
 
 }  // namespace wring::inline v0

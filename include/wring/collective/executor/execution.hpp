@@ -169,7 +169,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     if (agreement_.damaged()) {
       fail_and_leave(agreement_.damage());
     } else if (const Failure refusal = agreement_.refusal()) {
-      if (refusal.cause == Cause::abandoned) shared_.link->session().forget_failure();
+      if (refusal.cause == Cause::abandoned) shared_.link->session().forget_failure(sequence_);
       refuse(refusal);
     } else {
       agreement_.adopt_magnitudes();
@@ -246,10 +246,12 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     shared_.report.bytes_sent += confirmation_.sent() - before;
     if (p != Progress::finished) return p;
     const Failure everywhere = confirmation_.head().failure();
-    if (everywhere) shared_.failure = everywhere, shared_.link->session().forget_failure();
+    if (everywhere) shared_.failure = everywhere;
     if (confirmation_.head().flags & Head::damaged) {  // others may have heard that all is well
       remembered_ = false;
       remember_failure();
+    } else if (everywhere) {
+      shared_.link->session().forget_failure(sequence_ + 1);
     }
     conclude();
     return moved_on();
@@ -321,7 +323,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   /// Tells the ranks that know nothing of it at the next operation on this link, once.
   void remember_failure() {
-    if (!remembered_) shared_.link->session().remember_failure(shared_.failure.text, shared_.failure.rank);
+    if (!remembered_) shared_.link->session().remember_failure(shared_.failure.text, shared_.failure.rank, sequence_);
     remembered_ = true;
   }
 
