@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -17,6 +19,7 @@ enum class Cause : int {
   timeout = 6,       ///< a rank was not there by the deadline (TimeoutError)
   abandoned = 7,     ///< a rank destroyed its operation early, or its link is retired (AbandonedError)
   other = 8,         ///< anything else that was thrown on a rank (Error)
+  verification = 9,  ///< a checked operation gave a wrong result (VerificationError)
 };
 
 /// The base of all errors of this library. `rank()` is the rank where the cause lies, -1 where no rank is to blame.
@@ -66,6 +69,20 @@ struct TimeoutError : Error {
 /// A rank gave its operation up before the end, or the link was retired by an earlier failure.
 struct AbandonedError : Error {
   explicit AbandonedError(const std::string& what, int rank = -1) : Error(what, rank, Cause::abandoned) {}
+};
+
+/// A checked operation (`Checked`) gave a wrong result: the first element that violates, the same on every rank. `rank()` is the
+/// lowest rank that holds it.
+struct VerificationError : Error {
+  /// Figures as doubles; `bound` is empty where the operation has none.
+  struct Element {
+    std::size_t tensor = 0, index = 0;  ///< which of its group, and which element of the whole tensor in row-major order
+    double value = 0, exact = 0;
+    std::optional<double> bound{};
+  };
+  VerificationError(const std::string& what, int rank, const Element& first)
+      : Error(what, rank, Cause::verification), element(first) {}
+  Element element;
 };
 
 /// Throws the class that belongs to a cause: how an error that happened on another rank is raised on this one.

@@ -29,6 +29,8 @@ template <class Codec, class Link, class Schedule = Ring> class Allreduce
   using Base = BasicCollective<Codec, Link, Schedule>;
 
  public:
+  static constexpr Collective kind = Collective::allreduce;
+
   Allreduce(Codec codec, Link& link, Schedule schedule = {}, Options options = {})
       : Base(std::move(codec), link, std::move(schedule), options) {}
   Allreduce(Codec, Link&&, Schedule = {}, Options = {}) = delete;  // the link must outlive the operation
@@ -64,7 +66,7 @@ template <class Codec, class Link, class Schedule = Ring> class Allreduce
 
   /// The blocking form of each `start`; a trailing deadline limits the wait.
   template <class Exec, class... Args> Report operator()(const Exec& exec, const Args&... args) {
-    return this->run([&](const auto&... a) { return start(exec, a...); }, args...);
+    return detail::start_and_wait([&](const auto&... a) { return start(exec, a...); }, args...);
   }
 };
 

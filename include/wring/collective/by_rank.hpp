@@ -15,6 +15,8 @@ namespace wring::inline v0 {
 template <Collective which, class Codec, class Link, class Schedule>
 class CollectiveByRank : public BasicCollective<Codec, Link, Schedule> {
  public:
+  static constexpr Collective kind = which;
+
   using BasicCollective<Codec, Link, Schedule>::BasicCollective;
 
   /// Elements per rank, in the order of ranks; the same on all ranks. Read during `start` alone.
@@ -51,7 +53,7 @@ class CollectiveByRank : public BasicCollective<Codec, Link, Schedule> {
 
   /// The blocking form of each `start`; a trailing deadline limits the wait.
   template <class Exec, class... Args> Report operator()(const Exec& exec, const Args&... args) {
-    return this->run([&](const auto&... a) { return start(exec, a...); }, args...);
+    return detail::start_and_wait([&](const auto&... a) { return start(exec, a...); }, args...);
   }
 };
 

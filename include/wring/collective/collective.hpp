@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include <wring/algorithm/concept.hpp>
@@ -26,6 +25,9 @@ namespace wring::inline v0 {
 /// What the four collectives have in common: compressor, link, algorithm and options, and the memory of earlier operations.
 template <class Codec, class Link, class Schedule> class BasicCollective {
  public:
+  using compressor_type = Codec;
+  using link_type = Link;
+
   BasicCollective(Codec codec, Link& link, Schedule schedule, Options options)
       : codec_(std::move(codec)), link_(&link), schedule_(std::move(schedule)), options_(options) {
     detail::explain_compressor<Codec>();
@@ -46,19 +48,6 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   template <class Exec, class... Items>
   Request start_group(Collective collective, int root, const Exec& exec, Group<Items...> tensors) {
     return start_items(collective, root, exec, tensors.items);
-  }
-
-  /// Starts and waits; a deadline at the end of the arguments is for the wait.
-  template <class Start, class... Args> static Report run(Start start, const Args&... args) {
-    constexpr std::size_t n = sizeof...(Args);
-    const auto all = std::tie(args...);
-    if constexpr (n > 0 && std::is_same_v<std::tuple_element_t<n - 1, std::tuple<Args...>>, Deadline>) {
-      return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return start(std::get<I>(all)...).wait(std::get<n - 1>(all));
-      }(std::make_index_sequence<n - 1>());
-    } else {
-      return start(args...).wait();
-    }
   }
 
   /// Starts an operation over the views of `items`.

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <wring/collective/executor/operation_state.hpp>
@@ -99,4 +102,20 @@ class [[nodiscard]] Request {
   std::shared_ptr<detail::OperationState> state_;
 };
 
+namespace detail {
+
+/// Starts and waits; a deadline at the end of the arguments is for the wait.
+template <class Start, class... Args> Report start_and_wait(Start start, const Args&... args) {
+  constexpr std::size_t n = sizeof...(Args);
+  const auto all = std::tie(args...);
+  if constexpr (n > 0 && std::is_same_v<std::tuple_element_t<n - 1, std::tuple<Args...>>, Deadline>) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return start(std::get<I>(all)...).wait(std::get<n - 1>(all));
+    }(std::make_index_sequence<n - 1>());
+  } else {
+    return start(args...).wait();
+  }
+}
+
+}  // namespace detail
 }  // namespace wring::inline v0

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include <wring/compressor/concept.hpp>
+#include <wring/detail/exact_reduction.hpp>
 #include <wring/detail/value_kernels.hpp>
 #include <wring/testing/detail/codec_calls.hpp>
-#include <wring/testing/detail/exact_sum.hpp>
 #include <wring/testing/detail/samples.hpp>
 
 namespace wring::inline v0::testing {
@@ -349,32 +349,15 @@ template <class Codec, class Exec> class CompressorLaws {
     Case last = Calls::with(c, Phase::final, terms);
     const auto result = calls_.decode(last, *finished, n);
     if constexpr (FloatElement<T>) {
-      std::vector<double> terms_of_i(values.size());
-      for (std::size_t i = 0; result && i < n; ++i) {
-        for (std::size_t rank = 0; rank < values.size(); ++rank)
-          terms_of_i[rank] = wring::detail::widen(values[rank][i]);
-        if (!right_result(wring::detail::widen((*result)[i]), terms_of_i, c.context.operation, allowed))
-          return fail("combination", "value " + std::to_string(i) + " of " + std::to_string(n) + " (" +
-                                         c.where + ") is " + number(wring::detail::widen((*result)[i])) +
-                                         ", not the result within " + number(allowed));
-      }
+      wring::detail::ExactCheck<T> exact({c.context.operation, allowed, FloatTraits<T>::greatest});
+      std::vector<const T*> inputs;
+      for (const auto& of_rank : values) inputs.push_back(of_rank.data());
+      const std::size_t wrong = result ? exact.first_wrong(inputs, *result) : n;
+      if (wrong < n)
+        fail("combination", "value " + std::to_string(wrong) + " of " + std::to_string(n) + " (" + c.where +
+                                ") is " + number(wring::detail::widen((*result)[wrong])) +
+                                ", not the result within " + number(allowed));
     }
-  }
-
-  static bool right_result(double y, const std::vector<double>& x, Operation operation, double allowed) {
-    const bool finite = std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); });
-    const bool nan = std::any_of(x.begin(), x.end(), [](double v) { return std::isnan(v); });
-    if (adds(operation)) {
-      if (finite)
-        return sum_within(y, x, allowed, operation == Operation::mean ? static_cast<int>(x.size()) : 1);
-      double special = 0;  // finite terms have no say beside NaN and infinities
-      for (const double v : x) special += std::isfinite(v) ? 0 : v;
-      return std::isnan(special) ? std::isnan(y) : y == special;
-    }
-    if (nan) return std::isnan(y);
-    const double best = operation == Operation::min ? *std::min_element(x.begin(), x.end())
-                                                    : *std::max_element(x.begin(), x.end());
-    return std::isfinite(best) ? sum_within(y, {best}, allowed) : y == best;
   }
 
   // ---- anticipation ----
