@@ -237,7 +237,7 @@ template <class T> class Campaign {
     const double exact = plot.operation == wring::mean ? steps / p : steps,
                  terms = plot.operation == wring::sum ? p : 1;
     return exact +
-           3.1 * Traits::unit_roundoff * (terms * greatest + exact * 1.1) * (sizeof(T) == 8 ? 1 : 0.4) +
+           3.1 * Traits::unit_roundoff * (terms * greatest + exact * 1.02) * (sizeof(T) == 8 ? 1 : 0.33) +
            Traits::least_subnormal;
   }
 
