@@ -76,7 +76,8 @@ struct AbandonedError : Error {
 struct VerificationError : Error {
   /// Figures as doubles; `bound` is empty where the operation has none.
   struct Element {
-    std::size_t tensor = 0, index = 0;  ///< which of its group, and which element of the whole tensor in row-major order
+    std::size_t tensor = 0,
+                index = 0;  ///< which of its group, and which element of the whole tensor in row-major order
     double value = 0, exact = 0;
     std::optional<double> bound{};
   };
