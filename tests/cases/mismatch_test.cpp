@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "cases/compressors.hpp"
-#include "support/faulty_link.hpp"
+#include "support/forging_link.hpp"
 
 using namespace wring_test;
 using wring::absolute;
@@ -84,16 +84,16 @@ void calls_differ(const char* field, const Spec& one, const Spec& other) {
     }
 }
 
-using Damage = FaultyLink::Damage;
+using Forge = ForgingLink::Forge;
 
 /// A sum on two ranks, whose messages are changed on their way; small ones ride along with the agreement.
-std::vector<Outcome> sum_with(const Damage& damage, std::size_t n, std::vector<View>& data) {
+std::vector<Outcome> sum_with(const Forge& forge, std::size_t n, std::vector<View>& data) {
   InProcess world(2);
   data = {filled(n), filled(n)};
-  std::deque<FaultyLink> links;
-  std::deque<wring::Allreduce<Grid, FaultyLink>> sums;
+  std::deque<ForgingLink> links;
+  std::deque<wring::Allreduce<Grid, ForgingLink>> sums;
   for (int r = 0; r < 2; ++r) {
-    links.emplace_back(world.link(r), damage);
+    links.emplace_back(world.link(r), forge);
     sums.emplace_back(Grid{}, links.back());
   }
   return on_all_ranks(world, [&](int r) {
@@ -101,15 +101,15 @@ std::vector<Outcome> sum_with(const Damage& damage, std::size_t n, std::vector<V
   });
 }
 
-template <class T> void store(FaultyLink::Bytes& message, std::size_t at, T value) {
+template <class T> void store(ForgingLink::Bytes& message, std::size_t at, T value) {
   std::memcpy(message.data() + at, &value, sizeof value);
 }
-template <class T> T load(const FaultyLink::Bytes& message, std::size_t at) {
+template <class T> T load(const ForgingLink::Bytes& message, std::size_t at) {
   T value;
   std::memcpy(&value, message.data() + at, sizeof value);
   return value;
 }
-void seal_again(FaultyLink::Bytes& message, std::size_t checksum_at) {
+void seal_again(ForgingLink::Bytes& message, std::size_t checksum_at) {
   store(message, checksum_at, std::uint64_t{0});
   store(message, checksum_at, wring::detail::checksum(message));
 }
@@ -219,7 +219,7 @@ TEST_CASE("a rank of another version of the library: every rank is told so, noth
   for (const std::size_t n : {10, 5000}) {
     std::vector<View> data;
     const auto outcomes = sum_with(
-        [](bool agreement, int, FaultyLink::Bytes& message) {
+        [](bool agreement, int, ForgingLink::Bytes& message) {
           if (!agreement) return;
           for (const std::size_t at : {32, 36})
             store(message, at, load<std::uint32_t>(message, at) ^ 0x100u);  // least and greatest version
@@ -237,7 +237,7 @@ TEST_CASE("a rank of another version of the library: every rank is told so, noth
 TEST_CASE("an agreement in the other byte order is refused, not misread", "[cases][mismatch]") {
   std::vector<View> data;
   const auto outcomes = sum_with(
-      [](bool agreement, int, FaultyLink::Bytes& message) {
+      [](bool agreement, int, ForgingLink::Bytes& message) {
         if (!agreement) return;
         for (std::size_t at = 0; at + 4 <= message.size(); at += 4)
           store(message, at, swapped(load<std::uint32_t>(message, at)));
@@ -252,7 +252,7 @@ TEST_CASE("a message of another stream version or byte order is refused with its
   for (const bool swap : {false, true}) {
     std::vector<View> data;
     const auto outcomes = sum_with(
-        [swap](bool agreement, int, FaultyLink::Bytes& message) {
+        [swap](bool agreement, int, ForgingLink::Bytes& message) {
           if (agreement) return;
           if (swap)
             store(message, 0, swapped(load<std::uint32_t>(message, 0)));

@@ -92,8 +92,8 @@ TEST_CASE("misuse: a compressor that cannot be copied any more", "[collective][m
 TEST_CASE("misuse: a compressor that says it wrote more than it may", "[collective][misuse]") {
   for (const std::size_t ride : {std::size_t{0}, std::size_t{65536}})
     for (const bool finish : {false, true}) {  // finish: on more than four ranks
-      const auto outcomes =
-          odd_allreduce(finish ? 5 : 4, ride, [&](Odd::Orders& o) { (finish ? o.finish_adds : o.combine_adds) = 1; });
+      const auto outcomes = odd_allreduce(
+          finish ? 5 : 4, ride, [&](Odd::Orders& o) { (finish ? o.finish_adds : o.combine_adds) = 1; });
       INFO((finish ? "finish" : "combine") << describe(outcomes));
       REQUIRE_FALSE(all_ok(outcomes));
       for (const Outcome& o : outcomes) {

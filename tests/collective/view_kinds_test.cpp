@@ -10,6 +10,7 @@
 #include <Kokkos_OffsetView.hpp>
 
 #include <wring/collective.hpp>
+#include <wring/collective/checked.hpp>
 #include <wring/compressor/none.hpp>
 
 #include "support/ranks.hpp"
@@ -132,4 +133,12 @@ TEST_CASE("views: a const input of each kind", "[collective][views]") {
   static_cast<void>(sums[0](Exec{}, dynamic, out));
   static_cast<void>(spread(Exec{}, out, 0));
   CHECK(out.view_host()(5) == 2);
+}
+
+TEST_CASE("views: Checked takes all kinds", "[collective][views]") {
+  InProcess world(1);
+  wring::Checked sum(wring::Allreduce<None<float>, InProcessTransport>(None<float>{}, world.link(0)));
+  const Dual dual("dual", 6);
+  static_cast<void>(sum(Exec{}, dual));
+  static_cast<void>(sum(Exec{}, Dynamic("dynamic", 2, 3), Dynamic("out", 2, 3)));
 }

@@ -11,9 +11,11 @@
 #include <wring/transport/in_process.hpp>
 
 #include "fuzz.hpp"
+#include "support/forging_link.hpp"
 
 namespace fuzz {
 
+using wring_test::ForgingLink;
 using Exec = Kokkos::DefaultHostExecutionSpace;
 
 /// Makes the checksum right, and the length. A message of the plan keeps the hash of its operation: with another one it would be
@@ -34,7 +36,7 @@ void make_right(std::vector<std::byte>& message, bool head, std::uint64_t agreed
 
 struct Forgery {
   bool head = false;
-  unsigned number = 0;  ///< of the rank's heads, or of its other messages
+  int number = 0;  ///< of the rank's heads, or of its other messages
   unsigned way = 0;
   std::size_t at = 0;
   std::span<const std::byte> with;
@@ -52,41 +54,6 @@ struct Forgery {
   }
 };
 
-/// A link whose rank forges one message.
-class ForgingLink {
- public:
-  using memory_space = Kokkos::HostSpace;
-  using Request = wring::InProcessTransport::Request;
-  static constexpr bool shares_thread = true;
-
-  ForgingLink(wring::InProcessTransport& link, const Forgery* forgery) : link_(&link), forgery_(forgery) {}
-
-  int rank() const { return link_->rank(); }
-  int size() const { return link_->size(); }
-  wring::Session& session() { return link_->session(); }
-  wring::Progress progress() { return link_->progress(); }
-  Request send(int peer, int channel, std::span<const std::byte> bytes) {
-    const bool head = static_cast<std::size_t>(channel) % wring::detail::channels_per_operation == 0;
-    const unsigned number = head ? heads_++ : messages_++;
-    if (forgery_ == nullptr || forgery_->head != head || forgery_->number != number)
-      return link_->send(peer, channel, bytes);
-    auto& forged = kept_.emplace_back(bytes.begin(), bytes.end());
-    forgery_->apply(forged);
-    return link_->send(peer, channel, forged);
-  }
-  Request receive(int peer, int channel, std::span<std::byte> bytes) {
-    return link_->receive(peer, channel, bytes);
-  }
-  std::optional<std::size_t> test(Request& request) { return link_->test(request); }
-  bool cancel(Request& request) { return link_->cancel(request); }
-
- private:
-  wring::InProcessTransport* link_;
-  const Forgery* forgery_;
-  unsigned heads_ = 0, messages_ = 0;
-  std::deque<std::vector<std::byte>> kept_;
-};
-
 template <class Codec, class Algorithm>
 void operation(Input input, const Algorithm& algorithm, std::optional<wring::Bound> bound) {
   using T = typename Codec::value_type;
@@ -99,7 +66,8 @@ void operation(Input input, const Algorithm& algorithm, std::optional<wring::Bou
                                .ride_along_bytes = input.flag() ? 65536u : 0u,
                                .confirm = input.flag()};
   Forgery forgery;
-  forgery.head = input.flag(), forgery.number = input.below(6), forgery.way = input.below(4);
+  forgery.head = input.flag(), forgery.number = static_cast<int>(input.below(6)),
+  forgery.way = input.below(4);
   forgery.at = input.number(), forgery.with = input.rest();
   std::deque<Exactly<T>> data;
   wring::InProcess world(ranks);
@@ -110,7 +78,10 @@ void operation(Input input, const Algorithm& algorithm, std::optional<wring::Bou
   for (int r = 0; r < ranks; ++r) {
     data.emplace_back(n);
     for (std::size_t i = 0; i < n; ++i) data.back().span()[i] = static_cast<T>(i % 17);
-    links.emplace_back(world.link(r), r == 0 ? &forgery : nullptr);
+    const auto forge = [&forgery](bool head, int number, ForgingLink::Bytes& message) {
+      if (head == forgery.head && number == forgery.number) forgery.apply(message);
+    };
+    links.emplace_back(world.link(r), r == 0 ? ForgingLink::Forge(forge) : ForgingLink::Forge());
     sums.emplace_back(Codec{}, links.back(), algorithm, options);
     const std::size_t half = group ? n / 2 : 0;
     const View first(data.back().span().data(), half), second(data.back().span().data() + half, n - half);

@@ -10,6 +10,7 @@
 
 #include <wring/bound.hpp>
 #include <wring/collective/group.hpp>
+#include <wring/view/kinds.hpp>
 
 /// The arguments of a collective's call, whichever form it has: a group of tensors, and a root.
 namespace wring::inline v0::detail {
@@ -21,22 +22,19 @@ template <class Tensors> struct CheckedCall {
 template <class Tensors> CheckedCall(Tensors, int) -> CheckedCall<Tensors>;
 template <class Tensors> CheckedCall(Tensors) -> CheckedCall<Tensors>;
 
-template <class View>
-concept AnyView = Kokkos::is_view_v<View>;
-
-template <AnyView View> auto checked_call(const View& data, std::optional<Bound> bound = std::nullopt) {
+template <ViewLike View> auto checked_call(const View& data, std::optional<Bound> bound = std::nullopt) {
   return CheckedCall{group(item(data, bound))};
 }
-template <AnyView View> auto checked_call(const View& data, int root, std::optional<Bound> bound = {}) {
+template <ViewLike View> auto checked_call(const View& data, int root, std::optional<Bound> bound = {}) {
   return CheckedCall{group(item(data, bound)), root};
 }
-template <AnyView In, AnyView Out>
+template <ViewLike In, ViewLike Out>
 auto checked_call(const In& in, const Out& out, std::optional<Bound> bound = std::nullopt) {
   return CheckedCall{group(item(in, out, bound))};
 }
-template <AnyView In, AnyView Out> auto checked_call(const In& in, const Out& out,
-                                                     std::span<const std::size_t> counts,
-                                                     std::optional<Bound> bound = std::nullopt) {
+template <ViewLike In, ViewLike Out> auto checked_call(const In& in, const Out& out,
+                                                       std::span<const std::size_t> counts,
+                                                       std::optional<Bound> bound = std::nullopt) {
   return CheckedCall{group(item(in, out, bound, counts))};
 }
 template <class... Items> auto checked_call(const Group<Items...>& tensors, int root = 0) {

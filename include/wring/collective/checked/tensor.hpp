@@ -17,6 +17,7 @@
 #include <wring/collective/executor/buffers.hpp>
 #include <wring/collective/executor/magnitudes.hpp>
 #include <wring/operation.hpp>
+#include <wring/view/kinds.hpp>
 #include <wring/view/pack.hpp>
 
 namespace wring::inline v0::detail {
@@ -61,10 +62,12 @@ template <class T> class CheckedTensor {
   template <class Exec, class Item> void keep(const Exec& exec, const Item& item, bool hands_in) {
     bound_ = item.bound;
     counts_.assign(item.counts.begin(), item.counts.end());
-    output_size_ = shape_of(item.out).size();
-    output_ = [exec, out = item.out, this] { return on_host<T>(exec, out, kept_output_, false); };
+    const auto out = plain_view<Exec>(item.out);
+    output_size_ = shape_of(out).size();
+    output_ = [exec, out, this] { return on_host<T>(exec, out, kept_output_, false); };
     if (!hands_in) return;
-    on_host<T>(exec, item.in, input_, true);
+    bring_up_to_date<Exec>(item.in);
+    on_host<T>(exec, plain_view<Exec>(item.in), input_, true);
     if constexpr (FloatElement<T>) {
       Kokkos::View<TaskMagnitudes*, Kokkos::HostSpace> workspace;
       if (bound_)

@@ -323,7 +323,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   /// Tells the ranks that know nothing of it at the next operation on this link, once.
   void remember_failure() {
-    if (!remembered_) shared_.link->session().remember_failure(shared_.failure.text, shared_.failure.rank, sequence_);
+    if (!remembered_)
+      shared_.link->session().remember_failure(shared_.failure.text, shared_.failure.rank, sequence_);
     remembered_ = true;
   }
 
