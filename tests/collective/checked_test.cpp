@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <wring/compressor/grid.hpp>
@@ -200,6 +201,49 @@ TEST_CASE("checked: pieces of different sizes are a mismatch, an operation given
     REQUIRE(got[0].outcome.cause == (destroyed ? Cause::abandoned : Cause::mismatch));
     REQUIRE_FALSE(got[0].outcome.hangs);
   }
+}
+
+TEST_CASE("checked: given up at any time, nobody waits for ever", "[collective][checked]") {
+  using namespace wring;
+  for (const std::size_t n : {std::size_t{20}, std::size_t{3000}})
+    for (const int ranks : {2, 3, 4}) {
+      bool in_time = true, last_ok = false;
+      int failures = 0;
+      for (int polls = 0; in_time; ++polls) {
+        InProcess world(ranks, {.eager_limit = 0, .delay = 1, .seed = 3});
+        std::deque<Checked<Allreduce<Grid<float>, InProcessTransport>>> sums;
+        std::vector<std::vector<float>> data(static_cast<std::size_t>(ranks), std::vector<float>(n, 1));
+        std::vector<CheckedRequest> requests;
+        const auto start = [&] {
+          for (int r = 0; r < ranks; ++r) {
+            auto& mine = data[static_cast<std::size_t>(r)];
+            requests.push_back(sums[static_cast<std::size_t>(r)].start(
+                Exec{}, Values<float>(mine.data(), mine.size()), absolute(0.5)));
+          }
+        };
+        for (int r = 0; r < ranks; ++r) sums.emplace_back(Allreduce(Grid<float>(), world.link(r)), 1000);
+        start();
+        for (int i = 0; i < polls; ++i)
+          for (CheckedRequest& request : requests)
+            if (request.valid() && request.test()) in_time = false, request = CheckedRequest();
+        requests.back() = CheckedRequest();
+        data.back().assign(n, 7);
+        data.back().shrink_to_fit();
+        const auto got = complete(world, requests);
+        INFO(n << " values, " << ranks << " ranks, after " << polls << " polls" << describe(got));
+        for (std::size_t r = 0; r + 1 < got.size(); ++r) {
+          REQUIRE_FALSE(got[r].outcome.hangs);
+          REQUIRE(got[r].outcome.ok() ==
+                  got[0].outcome.ok());  // ok: nothing was left to do but to hear of it
+        }
+        failures += got[0].outcome.ok() ? 0 : 1;
+        REQUIRE(std::exchange(last_ok, got[0].outcome.ok()) <= got[0].outcome.ok());
+        while (world.progress() != Progress::blocked) {
+        }
+        for (int r = 0; r < ranks; ++r) REQUIRE(world.link(r).session().in_flight() == 0);
+      }
+      REQUIRE(failures > 2);
+    }
 }
 
 TEST_CASE("checked: given up between the operation and its check, the others learn of it",

@@ -21,6 +21,12 @@ class [[nodiscard]] CheckedRequest {
  public:
   CheckedRequest() = default;
   explicit CheckedRequest(std::shared_ptr<detail::CheckState> state) : state_(std::move(state)) {}
+  CheckedRequest(CheckedRequest&&) noexcept = default;
+  CheckedRequest& operator=(CheckedRequest&& other) noexcept {
+    if (this != &other) detail::leave_to_link(std::move(state_)), state_ = std::move(other.state_);
+    return *this;
+  }
+  ~CheckedRequest() { detail::leave_to_link(std::move(state_)); }
 
   bool valid() const { return state_ != nullptr; }
 
@@ -70,8 +76,9 @@ class [[nodiscard]] CheckedRequest {
 ///
 /// For debugging and tests, at a price. Memory: a copy of the input, and 2 (ranks + 1) pieces. Messages: every rank gets everybody's
 /// inputs and results, uncompressed, over the same link, piece by piece. `Options::confirm` is switched on, since a check can follow
-/// only where the operation ended well on all ranks. Until a request has ended, start nothing else on its link, and wait for
-/// every request: one that is destroyed in the midst of its check leaves ranks waiting that have no deadline.
+/// only where the operation ended well on all ranks. Until a request has ended, start nothing else on its link. One that is destroyed
+/// before its end is an error on all ranks, unless nothing was left of it but to hear that it ended; its link may be used again when
+/// nothing is in flight on it.
 template <class Collective> class Checked {
   using Codec = typename Collective::compressor_type;
   using Link = typename Collective::link_type;

@@ -20,6 +20,10 @@ namespace wring::inline v0 {
 /// A point in time by which an operation must be complete. Without one, waiting is unlimited.
 using Deadline = std::chrono::steady_clock::time_point;
 
+namespace detail {
+class CheckState;
+}
+
 /// An operation in flight. Move-only. Destroyed before its end, it is given up: its remaining messages carry an error, and it drains
 /// on its link; the views it uses stay alive until then. A Request belongs to the thread of its link.
 class [[nodiscard]] Request {
@@ -52,6 +56,8 @@ class [[nodiscard]] Request {
   Report wait(Deadline deadline) { return wait_until(deadline); }
 
  private:
+  friend detail::CheckState;
+
   void expect_valid() const {
     if (!state_)
       throw InvalidArgument("this Request has no operation: it was waited for, moved from, or never started");

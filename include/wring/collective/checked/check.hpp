@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +34,28 @@ class CheckState {
   virtual ~CheckState() = default;
 
   bool ended() const { return ended_; }
+  virtual Session& session() = 0;
+
+  /// The request is being destroyed: the memory of its views must not be read any more. What is in flight is given up, which is an
+  /// error on all ranks. If this rank has confirmed it already, the others go on to the next exchange, which is then given up in its
+  /// stead: true, and `finish` must be called until it says that nothing is left to do.
+  bool give_up() noexcept {
+    given_up_ = true;
+    if (ended_) return false;
+    const bool confirmed = request_.state_ && request_.state_->has_confirmed();
+    if (!confirmed) request_ = Request(), ended_ = true;
+    return confirmed;
+  }
+  bool finish() noexcept {
+    try {
+      if (!request_.test()) return false;
+      static_cast<void>(request_.wait());
+      static_cast<void>(next());  // destroyed at once
+    } catch (...) {               // the other ranks have met the same
+    }
+    ended_ = true;
+    return true;
+  }
   void begin(Request operation) { request_ = std::move(operation); }
 
   /// One exchange at a time, so that whoever steps all ranks in turn sees the next one move.
@@ -50,13 +73,7 @@ class CheckState {
   /// Starts the next exchange of the check; none if the check is complete.
   virtual std::optional<Request> next() = 0;
 
-  /// Destroyed before its end: the exchange for which the other ranks may wait is begun, so that giving it up reaches them.
-  void give_up() noexcept {
-    try {
-      if (!ended_ && request_.valid() && request_.test()) step(request_.wait());
-    } catch (...) {  // the other ranks have met the same
-    }
-  }
+  bool given_up() const { return given_up_; }
 
   Report report_;  ///< of the operation
 
@@ -80,8 +97,33 @@ class CheckState {
   }
 
   Request request_;
-  bool checking_ = false, ended_ = false;
+  bool checking_ = false, ended_ = false, given_up_ = false;
 };
+
+/// A check whose request is gone, on its link until the other ranks can know.
+class UnwatchedCheck final : public Pending {
+ public:
+  explicit UnwatchedCheck(std::shared_ptr<CheckState> state) : state_(std::move(state)) {}
+
+  Progress advance() noexcept override {
+    if (std::exchange(inside_, true))
+      return Progress::blocked;  // to finish is to move the link, and what is on it
+    const bool done = state_->finish();
+    inside_ = false;
+    return done ? Progress::finished : Progress::blocked;
+  }
+  std::string waits_for() const override { return "a confirmation (check given up)"; }
+  void orphan() noexcept override {}
+
+ private:
+  std::shared_ptr<CheckState> state_;
+  bool inside_ = false;
+};
+
+/// What the destructor of a request does with its check.
+inline void leave_to_link(std::shared_ptr<CheckState> state) {
+  if (state && state->give_up()) state->session().attach(std::make_shared<UnwatchedCheck>(state));
+}
 
 /// The check of an operation on elements of type T. Every rank gets everybody's inputs and results, piece by piece, and judges all of
 /// them: so all ranks come to the same verdict.
@@ -99,7 +141,7 @@ template <class T, bool lossless, class Link> class Check final : public CheckSt
         gather_(None<std::uint8_t>(), link, Ring(), {.confirm = true}) {}
 
   Check(const Check&) = delete;
-  ~Check() override { give_up(); }
+  Session& session() override { return link_->session(); }
 
   /// Copies what is handed in. A failure is kept, and told to all ranks when the check opens.
   template <class Exec, class Tensors> void keep(const Exec& exec, const Tensors& tensors) {
@@ -134,13 +176,14 @@ template <class T, bool lossless, class Link> class Check final : public CheckSt
     if (!std::exchange(agreed_, true))
       read_opening();
     else
-      judge();
+      judge_piece();
     while (tensor_ < tensors_.size() && piece_range().count() == 0) ++tensor_, begin_ = 0;
     if (tensor_ == tensors_.size()) return std::nullopt;
     return gather_piece();
   }
 
   Request open() {
+    if (given_up()) failure_ = "was destroyed before its check";
     prepare([this] {
       std::size_t most = 0;
       for (auto& t : tensors_) {
@@ -205,6 +248,7 @@ template <class T, bool lossless, class Link> class Check final : public CheckSt
       all += counts_[r];
     }
     const std::span<const T> input = t.input(range), output = t.output(range);
+    if (given_up()) return gather(input.size_bytes() + output.size_bytes(), all);
     if (!input.empty()) std::memcpy(mine_.data(), input.data(), input.size_bytes());
     if (!output.empty()) std::memcpy(mine_.data() + input.size_bytes(), output.data(), output.size_bytes());
     return gather(input.size_bytes() + output.size_bytes(), all);
@@ -220,6 +264,11 @@ template <class T, bool lossless, class Link> class Check final : public CheckSt
         Kokkos::subview(all_, std::pair(std::size_t{0}, all)), std::span<const std::size_t>(counts_));
   }
 
+  void judge_piece() {
+    if (!given_up()) judge();
+    begin_ = piece_range().last;
+  }
+
   void judge() {
     const CheckedTensor<T>& t = tensors_[tensor_];
     ExactRule rule{.operation = reduces(subject_.collective) ? subject_.operation : Operation::max};
@@ -230,7 +279,6 @@ template <class T, bool lossless, class Link> class Check final : public CheckSt
     const ElementRange piece = piece_range();
     for (ElementRange part = t.alike(piece); part.count() > 0; part = t.alike({part.last, piece.last}))
       if (const auto finding = judge.first_wrong(evidence(t, piece, part))) fail(*finding, part.first, rule);
-    begin_ = piece.last;
   }
 
   /// Where the values of `part` are among the bytes gathered for `piece`.

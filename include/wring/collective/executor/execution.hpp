@@ -55,7 +55,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     shared_.failure = {};
     edges_ = edges;
     started_ = Clock::now();
-    remembered_ = false, settled_ = false, in_flight_ = true, stage_ = Stage::agreeing;
+    remembered_ = confirmed_ = settled_ = false, in_flight_ = true, stage_ = Stage::agreeing;
     segments_.clear();
     sequence_ = link.session().next_sequence();
     give_codecs(codec);
@@ -79,6 +79,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   bool in_flight() const { return in_flight_; }
   bool settled() const override { return settled_; }
   const Failure& failure() const override { return shared_.failure; }
+  bool has_confirmed() const override { return confirmed_; }
   const Report& report() const override { return shared_.report; }
   Progress progress_link() override { return progress(*shared_.link); }
   bool blocked_for_ever() const override { return SharedThreadTransport<Link>; }
@@ -234,6 +235,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     if (!job_.options.confirm) return conclude();
     Head head = agreement_.head();
     if (shared_.failure) head.fail(shared_.failure);
+    confirmed_ = !shared_.failure;
     confirmation_.start(*shared_.link, channel(0), head, nothing_);
     stage_ = Stage::confirming;
   }
@@ -373,7 +375,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   EdgeCount edges_;
   std::uint64_t sequence_ = 0;
   Stage stage_ = Stage::done;
-  bool settled_ = true, in_flight_ = false, remembered_ = false;
+  bool settled_ = true, in_flight_ = false, remembered_ = false, confirmed_ = false;
   Clock::time_point started_{};
 };
 

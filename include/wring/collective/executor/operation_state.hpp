@@ -31,6 +31,8 @@ class OperationState : public Pending {
   /// Whether the outcome is known: the result is in place, or the failure is.
   virtual bool settled() const = 0;
   virtual const Failure& failure() const = 0;
+  /// Whether this rank has told the others in the confirmation that all is well: they may go on to what follows.
+  virtual bool has_confirmed() const = 0;
   virtual const Report& report() const = 0;
   /// Moves every operation of the link.
   virtual Progress progress_link() = 0;
