@@ -273,11 +273,14 @@ TEST_CASE("requests: a second start on a busy object is refused, the first goes 
           "[collective][request]") {
   InProcess world(2);
   Job job(world, 1000);
+  REQUIRE(job.sums[0].ready());
   job.start();
+  REQUIRE_FALSE(job.sums[0].ready());
   REQUIRE_THROWS_AS(job.sums[0].start(Exec{}, job.data[0]), wring::InvalidArgument);
   REQUIRE_THROWS_AS(job.sums[0].start(Exec{}, wring::group(wring::item(job.data[0]))),
                     wring::InvalidArgument);
   REQUIRE(all_ok(job.finish(world)));
+  REQUIRE(job.sums[0].ready());
   REQUIRE(job.all_hold_sum());
   REQUIRE(all_ok(job.run(world)));
 }
@@ -294,6 +297,8 @@ TEST_CASE("requests: a rank that does not come is named when the deadline passes
     REQUIRE(late == Cause::timeout);
     REQUIRE(late.text.find("rank 2") != std::string::npos);
     REQUIRE(world.link(0).session().retired());
+    REQUIRE_FALSE((job.sums[0].ready() || next.sums[0].ready()));
+    REQUIRE(next.sums[1].ready());
     job.start(2);
     for (std::size_t r : {1, 2}) {
       const Outcome o = outcome_of([&](Outcome&) { job.requests[r].wait(); });

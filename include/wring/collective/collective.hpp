@@ -44,6 +44,9 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   const Schedule& algorithm() const { return schedule_; }
   Link& link() const { return *link_; }
 
+  /// Whether an operation can be started: none of this object is in flight, and its link is not retired.
+  bool ready() const { return !engines_.busy() && !link_->session().retired(); }
+
  protected:
   template <class Exec, class... Items>
   Request start_group(Collective collective, int root, const Exec& exec, Group<Items...> tensors) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -34,13 +35,18 @@ class Engines {
     std::shared_ptr<OperationState> held;
   };
 
+  /// Whether an operation is in flight.
+  bool busy() const {
+    return std::any_of(slots_.begin(), slots_.end(),
+                       [](const Slot& slot) { return slot.state && !slot.state->settled(); });
+  }
+
   /// An engine for the next operation. Throws InvalidArgument while an operation is in flight.
   template <class Engine> Taken<Engine> take(int rank) {
-    for (const Slot& slot : slots_)
-      if (slot.state && !slot.state->settled())
-        throw InvalidArgument("this object has an operation in flight: wait for it, or use another object "
-                              "for a second operation",
-                              rank);
+    if (busy())
+      throw InvalidArgument("this object has an operation in flight: wait for it, or use another object "
+                            "for a second operation",
+                            rank);
     Slot* free = nullptr;
     for (Slot& slot : slots_) {
       if (!slot.idle()) continue;
