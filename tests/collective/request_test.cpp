@@ -249,24 +249,45 @@ TEST_CASE("requests: destroyed early, the others end, the next operation reports
       }
 }
 
-TEST_CASE("requests: memory may be freed as soon as its request is destroyed", "[collective][request]") {
-  InProcess world(2);
+TEST_CASE(
+    "requests: memory is the user's as soon as the request is destroyed, at any time, riding along or not",
+    "[collective][request]") {
   using Free = Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  std::deque<Sum> sums;
-  std::vector<std::unique_ptr<double[]>> memory;
-  std::vector<Request> requests;
-  for (int r = 0; r < 2; ++r) {
-    sums.emplace_back(None<double>{}, world.link(r));
-    memory.push_back(std::make_unique<double[]>(50000));
-    requests.push_back(sums.back().start(Exec{}, Free(memory.back().get(), 50000)));
+  const auto check = [](auto operation, std::size_t in, std::size_t out, auto... root) {
+    using Operation = decltype(operation);
+    for (int polls = 0; polls < 12; ++polls) {
+      InProcess world(2, {.eager_limit = 0, .delay = 1, .seed = 1});
+      std::deque<Operation> operations;
+      std::vector<std::vector<double>> inputs(2, std::vector<double>(in, 1)),
+          outputs(2, std::vector<double>(out, 2));
+      std::vector<Request> requests;
+      for (std::size_t r = 0; r < 2; ++r) {
+        operations.emplace_back(None<double>{}, world.link(static_cast<int>(r)));
+        const Free from(inputs[r].data(), in), to(outputs[r].data(), out);
+        requests.push_back(operations.back().start(Exec{}, wring::group(wring::item(from, to)), root...));
+      }
+      for (int i = 0; i < polls; ++i) static_cast<void>(world.progress());
+      for (std::size_t r = 0; r < 2; ++r) {
+        requests[r] = Request();
+        inputs[r].assign(in, 77), outputs[r].assign(out, 77);
+      }
+      while (world.progress() != wring::Progress::blocked) {
+      }
+      INFO(in << " values, after " << polls << " polls");
+      for (std::size_t r = 0; r < 2; ++r) {
+        REQUIRE(world.link(static_cast<int>(r)).session().in_flight() == 0);
+        REQUIRE(inputs[r] == std::vector<double>(in, 77));
+        REQUIRE(outputs[r] == std::vector<double>(out, 77));
+      }
+    }
+  };
+  InProcess world(2);
+  for (const std::size_t n : {std::size_t{8}, std::size_t{40000}}) {
+    check(Sum(None<double>{}, world.link(0)), n, n);
+    check(wring::ReduceScatter<None<double>, InProcessTransport>(None<double>{}, world.link(0)), n, n / 2);
+    check(wring::Allgather<None<double>, InProcessTransport>(None<double>{}, world.link(0)), n / 2, n);
+    check(wring::Broadcast<None<double>, InProcessTransport>(None<double>{}, world.link(0)), n, n, 0);
   }
-  for (int i = 0; i < 12; ++i) static_cast<void>(world.progress());
-  requests[0] = Request(), memory[0].reset();
-  requests[1] = Request(), memory[1].reset();
-  while (world.progress() != wring::Progress::blocked) {
-  }
-  REQUIRE(world.link(0).session().in_flight() == 0);
-  REQUIRE(world.link(1).session().in_flight() == 0);
 }
 
 TEST_CASE("requests: a second start on a busy object is refused, the first goes on",

@@ -94,6 +94,12 @@ TEST_CASE("a repeated operation allocates nothing", "[collective][steady]") {
     CHECK(later_allocations(wring::None<float>{}, wring::Ring{}, ranks, n, plain, wring::absolute(1)) == 0);
     CHECK(later_allocations(wring::None<float>{}, wring::Ring{}, ranks, n, plain, std::nullopt, true) == 0);
     CHECK(later_allocations(wring::None<float>{}, wring::Ring{}, ranks, n, confirmed, std::nullopt) == 0);
+    CHECK(later_allocations(wring::None<float>{}, wring::RecursiveDoubling{}, ranks, n, plain,
+                            wring::absolute(1)) == 0);
+    CHECK(later_allocations(wring::Grid<float>{}, wring::HalvingDoubling{}, ranks, n, plain,
+                            wring::absolute(1)) == 0);
+    CHECK(later_allocations(wring::Grid<float>{}, wring::Hierarchical<>(2), ranks, n, plain,
+                            wring::absolute(1)) == 0);
     CHECK(later_allocations(wring::None<float>{}, wring::Direct{}, ranks, 10, plain, std::nullopt) ==
           0);  // rides along
     CHECK(later_allocations(wring::Cast<wring::half_t>{}, wring::Ring{}, ranks, n, plain, std::nullopt) == 0);

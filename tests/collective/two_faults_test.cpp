@@ -80,6 +80,42 @@ template <class Codec> void recovers(Ranks<Codec>& ranks, std::optional<wring::B
   REQUIRE(all_ok(outcomes));
 }
 
+/// Refuses every send to one peer from the n-th message on.
+struct Cut {
+  using memory_space = Kokkos::HostSpace;
+  using Request = wring::InProcessTransport::Request;
+  static constexpr bool shares_thread = true;
+  wring::InProcessTransport* link;
+  int peer = -1, first = 0, sends = 0;
+  int rank() const { return link->rank(); }
+  int size() const { return link->size(); }
+  wring::Session& session() { return link->session(); }
+  wring::Progress progress() { return link->progress(); }
+  Request send(int to, int channel, std::span<const std::byte> bytes) {
+    if (sends++ >= first && to == peer) throw wring::TransportError("the cable is cut", rank());
+    return link->send(to, channel, bytes);
+  }
+  Request receive(int from, int channel, std::span<std::byte> bytes) {
+    return link->receive(from, channel, bytes);
+  }
+  std::optional<std::size_t> test(Request& request) { return link->test(request); }
+  bool cancel(Request& request) { return link->cancel(request); }
+};
+
+/// The root of a broadcast sends everything to everybody itself.
+struct Star {
+  const char* name() const { return "star"; }
+  wring::Plan plan(wring::Task task, int rank, int ranks) const {
+    wring::Plan plan{rank, ranks};
+    plan.one_block_per_rank(task);
+    plan.budgets = 1, plan.widest = ranks;
+    for (int r = 0; r < ranks && rank == task.root; ++r)
+      if (r != rank) plan.send(r, 0, ranks, 0);
+    if (rank != task.root) plan.store(task.root, 0, ranks, 0);
+    return plan;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("two faults: a lost head and ranks that disagree", "[collective][failure]") {
@@ -126,6 +162,35 @@ TEST_CASE("two faults: two lost heads and ranks that disagree", "[collective][fa
       REQUIRE(all_in_error(outcomes));
       recovers(run, std::nullopt);
     }
+}
+
+TEST_CASE("faults: a rank that cannot reach one peer tells all others", "[collective][failure]") {
+  constexpr std::size_t n = 9000;
+  for (const int ranks : {3, 4, 6})
+    for (int peer = 1; peer < ranks; ++peer)
+      for (int first = 3; first < 11; ++first) {  // behind the heads, before the last
+        InProcess world(ranks);
+        std::deque<Cut> links;
+        std::deque<wring::Broadcast<wring::None<double>, Cut, Star>> broadcasts;
+        std::vector<std::vector<double>> data(static_cast<std::size_t>(ranks), std::vector<double>(n, 1));
+        data[0].assign(n, 5);
+        for (int r = 0; r < ranks; ++r) {
+          links.push_back({&world.link(r), r == 0 ? peer : -1, first});
+          broadcasts.emplace_back(wring::None<double>{}, links.back(), Star{},
+                                  wring::Options{.segment_bytes = 4096, .depth = 2});
+        }
+        const auto outcomes = on_all_ranks(world, [&](int rank) {
+          const auto r = static_cast<std::size_t>(rank);
+          return broadcasts[r].start(Exec{}, Values<double>(data[r].data(), n), 0);
+        });
+        INFO(ranks << " ranks, cut to " << peer << " from message " << first << describe(outcomes));
+        REQUIRE(outcomes[0] == Cause::transport);
+        for (std::size_t r = 0; r < outcomes.size(); ++r) {
+          if (static_cast<int>(r) != peer)
+            REQUIRE_FALSE(outcomes[r].hangs);  // the one behind the cut needs a deadline
+          if (outcomes[r].ok()) REQUIRE(data[r] == std::vector<double>(n, 5));
+        }
+      }
 }
 
 TEST_CASE("two faults: what never comes is given up before its channels are used again",

@@ -83,7 +83,9 @@ inline GridParameters grid_of(int multiplier, int exponent,
 
 /// Room for any piece of n values.
 inline Bytes room_for(std::size_t n) {
-  return Bytes(wring::detail::grid::largest_piece<std::int64_t>(n, true, sizeof(double)));
+  using wring::detail::grid::largest_piece;
+  return Bytes(std::max(largest_piece<std::int32_t>(n, true, sizeof(double)),
+                        largest_piece<std::int64_t>(n, true, sizeof(double))));
 }
 
 template <class T> Bytes encode(const std::vector<T>& x, const GridParameters& p,

@@ -151,13 +151,15 @@ struct EdgeCount {
 
   /// The division that costs the fewest bytes: class j gives each of its edges this share of the bound,
   /// moved[j] / (per_budget[j] * sum of moved); sum_j per_budget[j] * shares()[j] is 1. Unused classes get 0.
-  std::vector<double> shares() const {
+  double share(std::size_t j) const {
     double all = 0;
-    for (std::size_t j = 0; j < per_budget.size(); ++j) all += per_budget[j] > 0 ? moved[j] : 0;
-    std::vector<double> share(per_budget.size(), 0.0);
-    for (std::size_t j = 0; j < share.size(); ++j)
-      if (per_budget[j] > 0) share[j] = moved[j] / (per_budget[j] * all);
-    return share;
+    for (std::size_t i = 0; i < per_budget.size(); ++i) all += per_budget[i] > 0 ? moved[i] : 0;
+    return per_budget[j] > 0 ? moved[j] / (per_budget[j] * all) : 0;
+  }
+  std::vector<double> shares() const {
+    std::vector<double> all;
+    for (std::size_t j = 0; j < per_budget.size(); ++j) all.push_back(share(j));
+    return all;
   }
 };
 

@@ -61,13 +61,13 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     auto views = detail::plain_items<Exec>(items);
     using Engine = detail::ViewExecution<Codec, Link, Exec, decltype(views)>;
     auto [engine, held] = engines_.template take<Engine>(link_->rank());
-    exec.fence("wring::start");
     detail::Job& job = engine->job();
     job.task = {collective, root}, job.options = options_, job.failure = {};
-    make_plan(job);
-    engine->shared().plan = plan_;
     const EdgeCount* edges = &no_edges_;
     try {  // whatever is wrong here is told in the agreement, since the other ranks have started
+      exec.fence("wring::start");
+      make_plan(job);
+      engine->shared().plan = plan_;
       engine->use(exec);
       detail::for_each_item(items, [](const auto& item) {
         detail::bring_up_to_date<Exec>(item.in), detail::bring_up_to_date<Exec>(item.out);
@@ -117,10 +117,10 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
       plan_ = schedule_.plan(task, rank, ranks);
       plan_hash_ = hash(schedule_.plan(task, 0, ranks));
       check_plan(task, [this](const std::string& what) { plan_fault_ = what; });
-    } catch (const std::exception& error) {
+    } catch (...) {
       plan_ = Plan{.rank = rank, .ranks = ranks};
       plan_.one_block_per_rank(task);
-      plan_hash_ = 0, plan_fault_ = error.what();
+      plan_hash_ = 0, plan_fault_ = detail::failure_from_current_exception(rank).text;
     }
   }
 

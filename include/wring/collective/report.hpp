@@ -1,14 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ostream>
 #include <string>
+#include <string_view>
 
 #include <wring/config.hpp>
 
 namespace wring::inline v0 {
+
+/// Up to 63 characters of text, in place: reports are copied without an allocation.
+class Name {
+ public:
+  Name() = default;
+  Name(std::string_view text) {
+    std::copy_n(text.begin(), std::min(text.size(), text_.size() - 1), text_.begin());
+  }
+  Name(const char* text) : Name(std::string_view(text)) {}
+  Name(const std::string& text) : Name(std::string_view(text)) {}
+
+  const char* c_str() const { return text_.data(); }
+  operator std::string_view() const { return text_.data(); }
+  std::string str() const { return text_.data(); }
+  friend bool operator==(const Name& a, std::string_view b) { return std::string_view(a) == b; }
+  friend std::ostream& operator<<(std::ostream& out, const Name& name) { return out << name.c_str(); }
+
+ private:
+  std::array<char, 64> text_{};
+};
 
 /// What one operation did, as this rank saw it. Times are in seconds, sizes in bytes.
 struct Report {
@@ -20,9 +44,9 @@ struct Report {
       bound;  ///< guaranteed: |result - exact| <= *bound for every finite element; empty: no bound
   bool reproducible = false;  ///< the same bits for every algorithm and order of ranks
   bool rode_along = false;    ///< the data travelled with the agreement
-  std::string algorithm;
-  std::string compressor;
-  std::string reason;  ///< why this algorithm and this way
+  Name algorithm;
+  Name compressor;
+  Name reason;  ///< why this algorithm and this way
   std::uint64_t fallback_blocks = 0;
   std::uint64_t encodings = 0;  ///< pieces encoded by this rank
   std::size_t segments = 0;

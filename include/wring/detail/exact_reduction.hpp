@@ -151,13 +151,14 @@ template <FloatElement T> class ExactCheck {
   }
 
   /// |divisor * result - sum of terms|, all of it additions that keep their rounding errors (the two-sum of D. Knuth): computed
-  /// within 2^-50 of itself and the slack, which is for the rounding of the errors. A NaN or an infinity ends in a doubt.
+  /// within 2^-50 of itself and the slack, which is for the rounding of the errors: n of them are added with an error below n^2 2^-105 of the terms. A NaN or an infinity ends in a doubt.
   void find_doubtful_sums(std::span<const T* const> terms, std::size_t first, std::span<const T> results) {
     const int divisor = rule_.divisor(terms.size());
     value_.fill(0), lost_.fill(0), size_.fill(0);
     for (const T* values : terms) add(values + first, results.size(), 1);
     for (int i = 0; i < divisor; ++i) add(results.data(), results.size(), -1);
-    const double slack = static_cast<double>(terms.size() + 2 * static_cast<std::size_t>(divisor)) * 0x1p-100;
+    const auto additions = static_cast<double>(terms.size() + 2 * static_cast<std::size_t>(divisor));
+    const double slack = additions * (64 + additions) * 0x1p-106;
     for (std::size_t i = 0; i < results.size(); ++i) {
       value_[i] = std::fabs(value_[i] + lost_[i]);
       size_[i] *= slack;

@@ -24,7 +24,7 @@ class Pending {
   /// What it waits for, in words: "rank 3 (message of segment 2)". Empty if it waits for nobody.
   virtual std::string waits_for() const = 0;
   /// The link is being destroyed: it must not be used any more, and whoever waits for the operation must hear of it.
-  virtual void orphan() noexcept = 0;
+  virtual void orphan() noexcept {}
 };
 
 /// What every transport carries for the operations that use it: their order, which are in flight, whether the link is retired.
@@ -37,7 +37,8 @@ class Session {
     orphan();
     pending_ = std::move(other.pending_), reason_ = std::move(other.reason_),
     failure_ = std::move(other.failure_);
-    failed_rank_ = other.failed_rank_, clean_ = other.clean_, sequence_ = other.sequence_;
+    failed_rank_ = other.failed_rank_, clean_ = other.clean_, sequence_ = other.sequence_,
+    told_ = other.told_;
     return *this;
   }
   ~Session() { orphan(); }

@@ -39,16 +39,6 @@ struct Shape {
     return true;
   }
 
-  /// Elements from the first to the last in memory, both included: what the view spans.
-  std::size_t reach() const {
-    std::size_t last = 0;
-    for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
-      if (extent[d] == 0) return 0;
-      last += (extent[d] - 1) * static_cast<std::size_t>(stride[d]);
-    }
-    return last + 1;
-  }
-
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 

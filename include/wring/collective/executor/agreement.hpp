@@ -130,7 +130,7 @@ template <class Codec, class Link, class Exec> class Agreement {
     if (magnitudes_.running())
       magnitudes_.give_up(*s_.link, failure);
     else if (!grouped_)
-      magnitudes_.announce(*s_.link, channel_, head_, failure);
+      magnitudes_.announce(*s_.link, channel_, head_, failure, s_.tensors.size() * sizeof(Magnitudes));
   }
 
   /// After `leave` or `decline`: takes what peers still send. True once nothing is in flight.

@@ -49,10 +49,10 @@ inline double absolute_error(const Bound& bound, const Magnitudes& m, Collective
 ///         the roundings are (p - 1) u (A + p E) / p + u (max|x| + E) + the least subnormal.
 /// (16-bit types add in float and round once more: u (1 + 2^-12).) MIN, MAX and collectives that only move data round nothing.
 /// Throws BoundUnattainable when nothing is left to give away, or less than `least`, the smallest error the compressor can obey.
-/// `edges` has none for compressors that are lossless.
+/// `edges` has none for compressors that are lossless. Fills `allowed`, which keeps its memory.
 template <FloatElement T>
-std::vector<double> divide_error(double error, const Magnitudes& m, Collective collective,
-                                 Operation operation, int ranks, const EdgeCount& edges, double least) {
+void divide_error(std::vector<double>& allowed, double error, const Magnitudes& m, Collective collective,
+                  Operation operation, int ranks, const EdgeCount& edges, double least) {
   double left = error;
   if (reduces(collective) && adds(operation) && ranks > 1 &&
       m.max_abs > 0) {  // zeros are added without error
@@ -63,13 +63,12 @@ std::vector<double> divide_error(double error, const Magnitudes& m, Collective c
     if (averages) rounding = (rounding / p + u * (m.max_abs + error) + FloatTraits<T>::least_subnormal) * up;
     left = sum > FloatTraits<T>::greatest ? -1 : (error - rounding) * down;  // a partial sum may overflow
   }
-  std::vector<double> allowed(edges.per_budget.size(), left);
+  allowed.assign(edges.per_budget.size(), left);
   bool attainable = left >= 0;
   if (edges.total() > 0) {
-    const std::vector<double> shares = edges.shares();
     for (std::size_t j = 0; j < allowed.size(); ++j) {
       if (edges.per_budget[j] == 0) continue;
-      allowed[j] = left * shares[j] * down;
+      allowed[j] = left * edges.share(j) * down;
       attainable = attainable && allowed[j] >= least;
     }
   }
@@ -78,7 +77,6 @@ std::vector<double> divide_error(double error, const Magnitudes& m, Collective c
         fmt::format("an error of {:g} cannot be held: the sum of {} values of type {} up to {:g} is "
                     "rounded by more; ask for a larger bound or use a wider type",
                     error, ranks, FloatTraits<T>::name, m.max_abs));
-  return allowed;
 }
 
 }  // namespace wring::inline v0::detail

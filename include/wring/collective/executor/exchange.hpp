@@ -47,15 +47,17 @@ template <Transport Link> class Exchange {
   static constexpr std::size_t receive_bytes = sizeof(Head) + ride_along_room;
 
   void start(Link& link, int channel, const Head& head, ExchangeData& data) {
-    reset(link, channel, head, data);
+    reset(link, channel, head, data.max_bytes());
+    data_ = &data;
     post_after(link, 0);
   }
 
   /// Instead of `start`, on a rank that has failed: tells every rank that will wait for its head, and waits for nobody. Receives are
   /// posted by `drain` only, behind those of earlier exchanges on the channel.
-  void announce(Link& link, int channel, const Head& head, const Failure& failure) {
-    NoData nothing;
-    reset(link, channel, head, nothing);
+  /// `most_data`: bytes that peers may send behind their heads.
+  void announce(Link& link, int channel, const Head& head, const Failure& failure,
+                std::size_t most_data = 0) {
+    reset(link, channel, head, most_data);
     give_up(link, failure);
   }
 
@@ -99,7 +101,12 @@ template <Transport Link> class Exchange {
   bool drain(Link& link) {
     for (; at_ < plan_.steps.size(); ++at_) {
       if (plan_.steps[at_].kind != Kind::combine && plan_.steps[at_].kind != Kind::store) continue;
-      post_after(link, at_);
+      try {
+        post_after(link, at_);
+      } catch (...) {  // nothing more can be taken
+        at_ = plan_.steps.size();
+        break;
+      }
       if (!poll(link)) return false;
       posted_ = false;
     }
@@ -117,8 +124,13 @@ template <Transport Link> class Exchange {
     if (sent_ > 0) head_.flags |= Head::damaged;
     NoData nothing;
     data_ = &nothing;
-    for (std::size_t s = at_; s < plan_.steps.size(); ++s)
-      if (plan_.steps[s].kind == Kind::send) send(link, plan_.steps[s].peer);
+    for (std::size_t s = at_; s < plan_.steps.size(); ++s) {
+      if (plan_.steps[s].kind != Kind::send) continue;
+      try {
+        send(link, plan_.steps[s].peer);
+      } catch (...) {  // this peer cannot be told; the next may
+      }
+    }
     data_ = nullptr;
   }
 
@@ -138,13 +150,13 @@ template <Transport Link> class Exchange {
     bool active = false;
   };
 
-  void reset(Link& link, int channel, const Head& head, ExchangeData& data) {
+  void reset(Link& link, int channel, const Head& head, std::size_t most_data) {
     if (!planned_ || plan_.ranks != link.size() || plan_.rank != link.rank())
       plan_ = RecursiveDoubling{}.plan({Collective::allreduce, 0}, link.rank(), link.size());
     planned_ = true;
-    head_ = head, data_ = &data, channel_ = channel, at_ = 0, posted_ = false, sent_ = 0, running_ = true;
+    head_ = head, data_ = nullptr, channel_ = channel, at_ = 0, posted_ = false, sent_ = 0, running_ = true;
     damage_ = {};
-    incoming_.resize(std::max(receive_bytes, sizeof(Head) + data.max_bytes()));
+    incoming_.resize(std::max(receive_bytes, sizeof(Head) + most_data));
   }
 
   /// Receives are posted as early as they can be: the next one as soon as the one before has come.
@@ -207,14 +219,15 @@ template <Transport Link> class Exchange {
         data_->merge(bytes);
       else
         data_->replace(bytes);
-    } catch (const Error& error) {
-      note_damage(plan_.rank, error.what());
+    } catch (...) {
+      note_damage(failure_from_current_exception(plan_.rank));
     }
   }
 
-  void note_damage(int rank, const char* text) {
+  void note_damage(int rank, const char* text) { note_damage({Cause::transport, rank, text}); }
+  void note_damage(const Failure& failure) {
     head_.flags |= Head::damaged;
-    if (!damage_) damage_ = {Cause::transport, rank, text};
+    if (!damage_) damage_ = failure;
     head_.fail(damage_);  // who hears of it knows where
   }
 

@@ -88,7 +88,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     try {
       switch (stage_) {
       case Stage::agreeing: return agree();
-      case Stage::moving: return move();
+      case Stage::moving: return advance_segments();
       case Stage::confirming: return confirm();
       case Stage::leaving: return drain();
       default: return Progress::finished;
@@ -151,7 +151,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     }
   }
 
-  Progress moved_on() const { return stage_ == Stage::done ? Progress::finished : Progress::moved; }
+  Progress stage_progress() const { return stage_ == Stage::done ? Progress::finished : Progress::moved; }
 
   void begin_report() {
     Report& r = shared_.report;
@@ -176,7 +176,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       agreement_.adopt_magnitudes();
       prepare();
     }
-    return moved_on();
+    return stage_progress();
   }
 
   /// Compressors get their parameters from what all ranks know: an error here is the same on every rank.
@@ -196,11 +196,11 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     if (!rides) return begin_moving();
     shared_.report.rode_along = true, shared_.report.reason = "rode along";
     try {
-      agreement_.ride().finish();
+      if (!shared_.failure) agreement_.ride().finish();  // a request that is gone has no memory to write to
     } catch (...) {
       shared_.fail(failure_from_current_exception(shared_.plan.rank));
     }
-    moved();
+    finish_moving();
   }
 
   /// Ends the operation before any payload has moved.
@@ -216,11 +216,11 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     segments_.start(job_.counts, channel(1));
   }
 
-  Progress move() {
+  Progress advance_segments() {
     const Progress p = segments_.advance();
     if (p == Progress::finished) {
-      moved();
-      return moved_on();
+      finish_moving();
+      return stage_progress();
     }
     if (shared_.failure && !settled_ && !job_.options.confirm && segments_.only_sends()) {
       remember_failure();  // the outcome is known; a peer that has given up may never take what is on its way
@@ -230,7 +230,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   }
 
   /// All of this rank's part is done, well or badly.
-  void moved() {
+  void finish_moving() {
+    hand_over();
     if (shared_.failure) remember_failure();
     if (!job_.options.confirm) return conclude();
     Head head = agreement_.head();
@@ -256,7 +257,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       shared_.link->session().forget_failure(sequence_ + 1);
     }
     conclude();
-    return moved_on();
+    return stage_progress();
   }
 
   // ---- leaving ---------------------------------------------------------------------------------------------------------------
@@ -297,6 +298,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     const Stage before = std::exchange(stage_, Stage::leaving);
     agreement_.leave(shared_.failure);
     const bool may_move = !job_.failure && agreement_.ride().may_move();  // else nobody moves anything
+    if (before == Stage::agreeing) agreement_.ride().give_up();
     if (before == Stage::agreeing && may_move) segments_.start(job_.counts, channel(1));
     segments_.leave();
     if (confirmation_.running())
@@ -306,9 +308,9 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   }
 
   Progress drain() {
-    const bool moved = segments_.drain();
+    const bool idle = segments_.drain();
     const bool said = agreement_.drain() && (!confirmation_.running() || confirmation_.drain(*shared_.link));
-    if (moved && said) {
+    if (idle && said) {
       finish();
       return Progress::finished;
     }
@@ -346,18 +348,23 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     release();
   }
 
+  /// The result goes to the user, before the others are told that all is well.
+  void hand_over() {
+    try {
+      if (!shared_.failure) deliver();
+    } catch (...) {
+      shared_.fail(failure_from_current_exception(shared_.plan.rank));
+    }
+  }
+
   virtual void deliver() {}  ///< the result goes from flat runs to the user's views
   virtual void release() {}  ///< the views are the user's again
 
   void settle() {
     Report& r = shared_.report;
-    try {
-      if (!settled_ && !shared_.failure) deliver();
-      if constexpr (CountsFallbacks<Codec, Exec>)
-        for (const auto& t : shared_.tensors) r.fallback_blocks += t.codec->fallback_blocks();
-    } catch (...) {
-      shared_.fail(failure_from_current_exception(shared_.plan.rank));
-    }
+    if constexpr (CountsFallbacks<Codec, Exec>)
+      for (const auto& t : shared_.tensors)
+        if (t.codec) r.fallback_blocks += t.codec->fallback_blocks();
     r.temporary_bytes = shared_.pool.allocated();
     if constexpr (S::staged) r.temporary_bytes += shared_.messages.allocated();
     r.seconds = std::chrono::duration<double>(Clock::now() - started_).count();

@@ -26,8 +26,9 @@ template <class Codec, class Link, class Exec> class GatheredRide {
 
   /// Whether the data may ride in this form.
   bool choose(std::span<const std::size_t> counts) {
-    constexpr bool needs_bound = BoundedCompressor<Codec, Exec> && !LosslessCompressor<Codec, Exec>;
-    if (s_.plan.ranks > most_ranks || (needs_bound && encode_first && s_.tensors[0].bound)) return false;
+    // A bound that is divided among the plan's encodings says nothing about these.
+    constexpr bool divided = !CombiningCompressor<Codec, Exec> && !LosslessCompressor<Codec, Exec>;
+    if (s_.plan.ranks > most_ranks || (divided && s_.tensors[0].bound)) return false;
     const std::size_t total = s_.tensors[0].total, terms = reduces(s_.task.collective) ? ranks() : 1;
     const std::size_t most = std::min(s_.options.ride_along_bytes, most_bytes) / sizeof(T);
     if (total > most || total * terms > most) return false;
@@ -98,9 +99,14 @@ template <class Codec, class Link, class Exec> class GatheredRide {
     } else {
       const Bytes<typename S::Space> memory = s_.pool.take(all.count * sizeof(T));
       const std::span<T> sum(reinterpret_cast<T*>(memory.span.data()), all.count);
-      decode(s_, encoded(all, 0).span, sum, own_context(all, 0));
-      for (int r = 1; r < s_.plan.ranks; ++r)
-        adding_.add(sum, encoded(all, r).span, Wire::coded, own_context(all, r));
+      for (int r = 0; r < s_.plan.ranks; ++r) {
+        const Bytes<typename S::Space> piece =
+            encoded(all, r);  // before the context, whose scratch memory is one for all
+        if (r == 0)
+          decode(s_, piece.span, sum, own_context(all, r));
+        else
+          adding_.add(sum, piece.span, Wire::coded, own_context(all, r));
+      }
       finish_values(s_.exec, sum, s_.options.operation == Operation::mean ? s_.plan.ranks : 1);
       write_result(s_, all, std::span<const T>(sum));
       if constexpr (!host_accessible_v<Exec>) s_.exec.fence("wring::ride");  // `memory` goes back to the pool

@@ -41,8 +41,8 @@ bool set_parameters(const Shared<Codec, Link, Exec>& s, Tensor<Codec>& t, const 
   if constexpr (CombiningCompressor<Codec, Exec>) return t.codec->reproducible();
   if constexpr (!CombiningCompressor<Codec, Exec> && BoundedCompressor<Codec, Exec> && FloatElement<T>) {
     if (t.bound)
-      t.allowed = divide_error<T>(t.error, t.magnitudes, agreed.collective, agreed.operation, agreed.ranks,
-                                  edges, t.codec->error(greatest_encoded(s, t)));
+      divide_error<T>(t.allowed, t.error, t.magnitudes, agreed.collective, agreed.operation, agreed.ranks,
+                      edges, t.codec->error(greatest_encoded(s, t)));
   }
   return false;
 }

@@ -9,8 +9,8 @@
 
 namespace wring::inline v0::detail {
 
-/// Small operations travel with the agreement, summed or gathered. Both forms make the very calls that a plan would make, so that
-/// codec and bits are those of any other path.
+/// Small operations travel with the agreement, summed or gathered. Both forms make the very calls that a plan would make; where sums
+/// do not depend on the order of ranks, the bits are those of any plan.
 template <class Codec, class Link, class Exec> class RideAlong {
  public:
   using S = Shared<Codec, Link, Exec>;
@@ -47,6 +47,12 @@ template <class Codec, class Link, class Exec> class RideAlong {
     if constexpr (anticipates)
       if (form_ == Form::summed) return summed_.give();
     if (form_ == Form::gathered) gathered_.give();
+  }
+
+  /// The rank leaves before the agreement is complete.
+  void give_up() {
+    if constexpr (anticipates)
+      if (form_ == Form::summed) summed_.give_up();
   }
 
   /// Once the parameters are known: whether the result can be computed from what has come. The same on all ranks.

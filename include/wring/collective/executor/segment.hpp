@@ -69,10 +69,20 @@ template <class Codec, class Link, class Exec> class Segment {
   /// they need not wait either. True when nothing is in flight.
   bool abandon() {
     if (!running_) return true;
-    for (; at_ < s_.plan.steps.size(); ++at_)
-      if (s_.plan.steps[at_].kind == Kind::send && !mute_) send(s_.plan.steps[at_]);
+    for (; at_ < s_.plan.steps.size(); ++at_) {
+      if (s_.plan.steps[at_].kind != Kind::send || mute_) continue;
+      try {
+        send(s_.plan.steps[at_]);
+      } catch (...) {  // this peer cannot be told; the next may
+      }
+    }
     reap();
-    for (post(); !incoming_.empty() && arrived(incoming_.front()); post()) incoming_.erase(incoming_.begin());
+    try {
+      for (post(); !incoming_.empty() && arrived(incoming_.front()); post())
+        incoming_.erase(incoming_.begin());
+    } catch (...) {  // nothing more can be taken
+      posted_ = s_.plan.steps.size();
+    }
     running_ = !incoming_.empty() || !outgoing_.empty();
     return !running_;
   }
@@ -132,7 +142,12 @@ template <class Codec, class Link, class Exec> class Segment {
         if (s_.plan.steps[m.step].peer == step.peer) bytes = std::max(bytes, m.bytes.span.size());
       Message& m = incoming_.emplace_back();
       m.step = posted_;
-      post(m, bytes);
+      try {
+        post(m, bytes);
+      } catch (...) {
+        incoming_.pop_back();
+        throw;
+      }
     }
   }
 
@@ -204,8 +219,8 @@ template <class Codec, class Link, class Exec> class Segment {
     }
     s_.report.bytes_sent += message.span.size();
     ++s_.report.messages;
-    outgoing_.push_back({at_, std::move(message), {}});
-    outgoing_.back().request = s_.link->send(step.peer, channel_, outgoing_.back().bytes.span);
+    typename Link::Request request = s_.link->send(step.peer, channel_, message.span);
+    outgoing_.push_back({at_, std::move(message), std::move(request)});
   }
 
   /// Encodes what is not yet encoded and gathers it behind header and table.

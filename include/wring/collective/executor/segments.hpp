@@ -132,7 +132,11 @@ template <class Codec, class Link, class Exec> class Segments {
     h.first = step.first, h.last = step.last;
     Poison& poison = poison_.emplace_back();
     seal_poison(poison.bytes, h, s_.failure);
-    poison.request = s_.link->send(step.peer, channel_of(segment), poison.bytes);
+    try {
+      poison.request = s_.link->send(step.peer, channel_of(segment), poison.bytes);
+    } catch (...) {  // this peer cannot be told; the next may
+      poison_.pop_back();
+    }
   }
 
   /// Whether a poisoned message has left.

@@ -31,6 +31,7 @@ template <class Codec, class Link, class Exec> class SummedRide final : public E
     if (!reduces(s_.task.collective) || !t.bound || t.bound->kind != Bound::Kind::absolute) return false;
     if (t.total == 0 || t.total > std::min(s_.options.ride_along_bytes, ride_along_room) / sizeof(T))
       return false;
+    original_.emplace(*t.codec);
     anticipated_.emplace(*t.codec);
     if (!prepare(*anticipated_, 0)) return false;
     t.codec.emplace(*anticipated_);
@@ -40,6 +41,9 @@ template <class Codec, class Link, class Exec> class SummedRide final : public E
     sum_.reset(), terms_ = 0;
     return max_bytes() <= ride_along_room;
   }
+
+  /// The rank leaves without knowing whether the data rode: what comes may be longer than was anticipated.
+  void give_up() { s_.tensors[0].codec.swap(original_); }
 
   /// Adds this rank's input, unless it is too large.
   void give() {
@@ -111,6 +115,7 @@ template <class Codec, class Link, class Exec> class SummedRide final : public E
 
   S& s_;
   CombiningPieces<Codec, Link, Exec> combining_;
+  std::optional<Codec> original_;     ///< not prepared
   std::optional<Codec> anticipated_;  ///< prepared for inputs that are not too large
   PieceRange range_;
   std::size_t worst_bytes_ = 0;
