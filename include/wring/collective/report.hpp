@@ -14,7 +14,7 @@
 
 namespace wring::inline v0 {
 
-/// Up to 63 characters of text, in place: reports are copied without an allocation.
+/// Up to 127 characters of text, in place: reports are copied without an allocation.
 class Name {
  public:
   Name() = default;
@@ -31,7 +31,7 @@ class Name {
   friend std::ostream& operator<<(std::ostream& out, const Name& name) { return out << name.c_str(); }
 
  private:
-  std::array<char, 64> text_{};
+  std::array<char, 128> text_{};
 };
 
 /// What one operation did, as this rank saw it. Times are in seconds, sizes in bytes.
