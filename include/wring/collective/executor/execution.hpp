@@ -125,7 +125,10 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     if (!in_flight_ || stage_ == Stage::leaving) return;
     shared_.fail(failure.rank >= 0 ? failure : Failure{failure.cause, shared_.link->rank(), failure.text});
     settled_ = true;
-    if (!now) return;  // it goes on in the order of its plan, poisoned
+    if (!now) {  // it goes on in the order of its plan, poisoned
+      if (!job_.options.confirm) remember_failure();
+      return;
+    }
     shared_.link->session().retire(failure.text);
     leave();
   }
@@ -327,7 +330,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   /// Tells the ranks that know nothing of it at the next operation on this link, once.
   void remember_failure() {
-    if (!remembered_)
+    if (!remembered_ && shared_.plan.ranks > 1)
       shared_.link->session().remember_failure(shared_.failure.text, shared_.failure.rank, sequence_);
     remembered_ = true;
   }
