@@ -132,6 +132,24 @@ TEST_CASE("the error named as attainable is attainable", "[grid]") {
     }
 }
 
+TEST_CASE("what a message says can be promised is promised", "[grid]") {
+  for (const double max_abs : {5.900859832763672e-06, 0.37, 64.0, 1e4})
+    for (int ranks = 2; ranks < 9; ++ranks)
+      for (double error = max_abs * 1e-12; error < max_abs * 1e-9; error *= 1.01) {
+        std::string text;
+        try {
+          chosen<wring::bhalf_t>(Collective::allreduce, wring::mean, ranks, max_abs, error);
+        } catch (const wring::BoundUnattainable& refusal) {
+          text = refusal.what();
+        }
+        INFO(text);
+        const std::size_t at = text.rfind("; ");
+        REQUIRE(at != std::string::npos);
+        const double can = std::stod(text.substr(at + 2));
+        CHECK_NOTHROW(chosen<wring::bhalf_t>(Collective::allreduce, wring::mean, ranks, max_abs, can));
+      }
+}
+
 TEST_CASE("what is not a bound is refused", "[grid]") {
   wring::Agreed none;
   wring::Grid<float> grid;

@@ -174,12 +174,13 @@ template <class T> std::optional<GridParameters> parameters_for(const Request& r
   return p;
 }
 
-/// An error that can be attained, at most an eighth above the least one: for the message.
+/// An error that can be attained, at most 2/15 above the least one: for the message, which shows three digits of it, so that what is
+/// asked for may be smaller by a 200th.
 template <class T> double attainable_error(Request r) {
   r.error = std::max({r.error, r.max_abs * 0x1p-70, std::numeric_limits<double>::denorm_min()});
   while (!parameters_for<T>(r) && r.error < FloatTraits<T>::greatest)
     r.error = std::max(up(r.error), r.error * 1.125);
-  return r.error;
+  return r.error * 1.006;
 }
 
 /// Chooses or throws: InvalidArgument where nothing was asked that Grid can promise, BoundUnattainable where
