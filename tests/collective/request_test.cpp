@@ -3,7 +3,9 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <chrono>
+#include <deque>
 #include <memory>
+#include <vector>
 
 #include <wring/compressor/none.hpp>
 
@@ -370,4 +372,25 @@ TEST_CASE("requests: a deadline that is met changes nothing; the blocking form t
   const auto deadline = wring::Deadline::clock::now() + std::chrono::hours(1);
   REQUIRE(sum(Exec{}, data, deadline).bytes_sent == 0);
   REQUIRE(sum(Exec{}, data, wring::absolute(1e-9), deadline).bound == 1e-9);
+}
+
+TEST_CASE("an operation that ends as it is started is not left on its link", "[collective][request]") {
+  wring::InProcess world(2, {.eager_limit = 4096});
+  std::deque<wring::Allreduce<wring::None<float>, wring::InProcessTransport>> sums;
+  for (int r = 0; r < 2; ++r) sums.emplace_back(wring::None<float>{}, world.link(r));
+  std::vector<float> x{1, 2}, y{3, 4};
+  const Values<float> views[] = {Values<float>(x.data(), 2), Values<float>(y.data(), 2)};
+  for (int again = 0; again < 5;
+       ++again) {  // rank 1 finds the message of rank 0 there, and is ahead of it after that
+    wring::Request first = sums[0].start(Exec{}, views[0]), second = sums[1].start(Exec{}, views[1]);
+    CHECK(second.wait().rode_along);
+    REQUIRE(world.link(1).session().in_flight() == 0);
+    wring::Request ahead = sums[1].start(Exec{}, views[1]);
+    REQUIRE(world.link(1).session().in_flight() == 1);
+    while (!first.test()) {
+    }
+    first = sums[0].start(Exec{}, views[0]);
+    while (!first.test() || !ahead.test()) {
+    }
+  }
 }

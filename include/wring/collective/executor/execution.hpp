@@ -72,8 +72,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       settle();
       give_up(shared_.failure);
     }
-    link.session().attach(this->shared_from_this());
-    advance();
+    // What ends at once is not attached: the object may be used again before the link moves, and must not be there twice.
+    if (advance() != Progress::finished) link.session().attach(this->shared_from_this());
   }
 
   bool in_flight() const { return in_flight_; }
