@@ -71,7 +71,7 @@ class [[nodiscard]] CheckedRequest {
 /// - the bound: |result - exact| <= Report::bound for every finite element, in exact arithmetic (of each tensor its own bound);
 /// - special values: NaN and infinities where IEEE arithmetic has them;
 /// - one answer: identical bits on all ranks.
-/// Without a bound, the last two; what loses nothing (None) and adds nothing is compared exactly all the same, and integers always.
+/// Without a bound, the last two (what a compressor makes of finite values is then its own affair, infinities included); what loses nothing (None) and adds nothing is compared exactly all the same, and integers always.
 /// The first element that violates, of the lowest index over all ranks, is named by a VerificationError, the same on every rank.
 ///
 /// For debugging and tests, at a price. Memory: a copy of the input, and 2 (ranks + 1) pieces. Messages: every rank gets everybody's

@@ -84,7 +84,9 @@ class [[nodiscard]] Request {
   }
 
   [[noreturn]] void time_out(const char* why) {
-    const std::string text = std::string(why) + ", waiting for " + state_->waits_for();
+    const std::string whom = state_->waits_for();
+    const std::string text = std::string(why) + (whom == "nobody" ? ", with work left for this rank itself"
+                                                                  : ", waiting for " + whom);
     state_->abandon({Cause::timeout, -1, text}, true);
     state_.reset();
     throw TimeoutError(text);

@@ -87,8 +87,10 @@ template <Transport Link> class FaultyTransport
   FaultyTransport(const FaultyTransport&) = delete;
   FaultyTransport& operator=(const FaultyTransport&) = delete;
 
-  /// Bytes that the link beneath does not give back stay allocated.
+  /// Gives what still drains on it a last chance, then ends it. Bytes that the link beneath does not give back stay allocated.
   ~FaultyTransport() {
+    for (int i = 0; i < 1000 && session().in_flight() > 0; ++i) session().progress();
+    session().orphan();
     for (Parcel& p : parcels_)
       if (p.started && !link_->cancel(p.inner)) static_cast<void>(new Parcel(std::move(p)));
   }

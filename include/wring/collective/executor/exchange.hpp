@@ -12,6 +12,7 @@
 
 #include <wring/algorithm/recursive_doubling.hpp>
 #include <wring/collective/executor/head.hpp>
+#include <wring/collective/executor/unsent.hpp>
 #include <wring/transport/concept.hpp>
 
 namespace wring::inline v0::detail {
@@ -99,6 +100,7 @@ template <Transport Link> class Exchange {
 
   /// After `give_up` or `announce`: takes what peers still send, so that they need not wait. True once nothing is in flight.
   bool drain(Link& link) {
+    bool idle = send_unsent(link);
     for (; at_ < plan_.steps.size(); ++at_) {
       if (plan_.steps[at_].kind != Kind::combine && plan_.steps[at_].kind != Kind::store) continue;
       try {
@@ -110,7 +112,6 @@ template <Transport Link> class Exchange {
       if (!poll(link)) return false;
       posted_ = false;
     }
-    bool idle = true;
     for (std::size_t i = 0; i < sent_; ++i)
       if (outgoing_[i].active && !complete(link, outgoing_[i])) idle = false;
     if (idle) running_ = false;
@@ -122,21 +123,16 @@ template <Transport Link> class Exchange {
   void give_up(Link& link, const Failure& failure) {
     head_.fail(failure);
     if (sent_ > 0) head_.flags |= Head::damaged;
-    NoData nothing;
-    data_ = &nothing;
-    for (std::size_t s = at_; s < plan_.steps.size(); ++s) {
-      if (plan_.steps[s].kind != Kind::send) continue;
-      try {
-        send(link, plan_.steps[s].peer);
-      } catch (...) {  // this peer cannot be told; the next may
-      }
-    }
+    for (std::size_t s = at_; s < plan_.steps.size(); ++s)
+      if (plan_.steps[s].kind == Kind::send) unsent_.add(s, plan_.steps[s].peer);
     data_ = nullptr;
+    send_unsent(link);
   }
 
   /// Takes back what is still in flight, as far as the transport lets go of it.
   void cancel(Link& link) {
     at_ = plan_.steps.size();
+    unsent_.clear();
     if (posted_) posted_ = !link.cancel(request_);
     for (Outgoing& out : std::span(outgoing_).first(sent_))
       if (out.active) out.active = !link.cancel(out.request);
@@ -156,7 +152,18 @@ template <Transport Link> class Exchange {
     planned_ = true;
     head_ = head, data_ = nullptr, channel_ = channel, at_ = 0, posted_ = false, sent_ = 0, running_ = true;
     damage_ = {};
+    unsent_.clear();
     incoming_.resize(std::max(receive_bytes, sizeof(Head) + most_data));
+  }
+
+  /// The head of a rank that leaves goes out alone.
+  bool send_unsent(Link& link) {
+    NoData nothing;
+    data_ = &nothing;
+    const bool all = unsent_.attempt([&](std::size_t step) { send(link, plan_.steps[step].peer); });
+    data_ = nullptr;
+    if (!all) link.session().retire("a message could not be started: " + head_.failure().text);
+    return all;
   }
 
   /// Receives are posted as early as they can be: the next one as soon as the one before has come.
@@ -179,7 +186,7 @@ template <Transport Link> class Exchange {
 
   void send(Link& link, int peer) {
     if (sent_ == outgoing_.size()) outgoing_.emplace_back();
-    Outgoing& out = outgoing_[sent_++];
+    Outgoing& out = outgoing_[sent_];
     out.bytes.resize(sizeof(Head) + data_->max_bytes());
     const std::size_t bytes = sizeof(Head) + data_->write(out.bytes.data() + sizeof(Head));
     const auto message = std::span(out.bytes).first(bytes);
@@ -190,6 +197,7 @@ template <Transport Link> class Exchange {
     std::memcpy(message.data(), &sealed, sizeof(Head));
     out.request = link.send(peer, channel_, message);
     out.peer = peer, out.active = true;
+    ++sent_;
     sent_bytes_ += bytes;
   }
 
@@ -242,6 +250,7 @@ template <Transport Link> class Exchange {
   std::vector<std::byte> incoming_;
   typename Link::Request request_{};
   std::vector<Outgoing> outgoing_;
+  Unsent unsent_;
 
   static bool complete(Link& link, Outgoing& out) {
     try {

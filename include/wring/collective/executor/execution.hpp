@@ -91,6 +91,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       case Stage::moving: return advance_segments();
       case Stage::confirming: return confirm();
       case Stage::leaving: return drain();
+      case Stage::orphaned: return Progress::blocked;  // what is in flight keeps its memory
       default: return Progress::finished;
       }
     } catch (...) {
@@ -118,11 +119,11 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     } catch (...) {
       shared_.failure.cause = Cause::abandoned;
     }
-    settled_ = true, stage_ = Stage::done;
+    settled_ = true, stage_ = Stage::orphaned;
   }
 
   void abandon(const Failure& failure, bool now) override {
-    if (!in_flight_ || stage_ == Stage::leaving) return;
+    if (!in_flight_ || stage_ == Stage::leaving || stage_ == Stage::orphaned) return;
     shared_.fail(failure.rank >= 0 ? failure : Failure{failure.cause, shared_.link->rank(), failure.text});
     settled_ = true;
     if (!now) {  // it goes on in the order of its plan, poisoned
@@ -134,7 +135,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   }
 
  private:
-  enum class Stage { agreeing, moving, confirming, leaving, done };
+  enum class Stage { agreeing, moving, confirming, leaving, done, orphaned };
   static constexpr std::size_t most_in_flight = 1000;  ///< on one link: fewer than operations_apart
 
   /// Segments take the channels after the first, which is for the exchanges.

@@ -10,9 +10,15 @@
 #include <wring/collective/executor/message.hpp>
 #include <wring/collective/executor/pieces.hpp>
 #include <wring/collective/executor/shared.hpp>
+#include <wring/collective/executor/unsent.hpp>
 #include <wring/collective/executor/uses.hpp>
 
 namespace wring::inline v0::detail {
+
+/// A link that refuses what a rank has to say when it leaves serves nobody any more.
+template <class S> void retire(S& s) {
+  s.link->session().retire("a message could not be started: " + s.failure.text);
+}
 
 /// One segment on its way through the plan. Number and order of its messages depend on the plan alone: a rank that has failed sends
 /// poisoned messages instead, and takes what it receives without looking at it.
@@ -26,6 +32,7 @@ template <class Codec, class Link, class Exec> class Segment {
   void start(std::size_t index, const NextUses& uses, int channel, bool mute = false) {
     mute_ = mute, index_ = index, uses_ = &uses, channel_ = channel, at_ = 0, posted_ = 0, closed_ = false,
     running_ = true;
+    unsent_.clear();
     pieces_.clear();
     first_piece_.assign(1, 0);
     for (int b = 0; b < s_.plan.blocks; ++b) {
@@ -69,13 +76,9 @@ template <class Codec, class Link, class Exec> class Segment {
   /// they need not wait either. True when nothing is in flight.
   bool abandon() {
     if (!running_) return true;
-    for (; at_ < s_.plan.steps.size(); ++at_) {
-      if (s_.plan.steps[at_].kind != Kind::send || mute_) continue;
-      try {
-        send(s_.plan.steps[at_]);
-      } catch (...) {  // this peer cannot be told; the next may
-      }
-    }
+    for (; at_ < s_.plan.steps.size(); ++at_)
+      if (s_.plan.steps[at_].kind == Kind::send && !mute_) unsent_.add(at_, s_.plan.steps[at_].peer);
+    if (!unsent_.attempt([this](std::size_t step) { send(step); })) retire(s_);
     reap();
     try {
       for (post(); !incoming_.empty() && arrived(incoming_.front()); post())
@@ -83,13 +86,14 @@ template <class Codec, class Link, class Exec> class Segment {
     } catch (...) {  // nothing more can be taken
       posted_ = s_.plan.steps.size();
     }
-    running_ = !incoming_.empty() || !outgoing_.empty();
+    running_ = !incoming_.empty() || !outgoing_.empty() || !unsent_.empty();
     return !running_;
   }
 
   /// After `abandon`: takes back what is in flight, as far as the transport lets go of it.
   void cancel() {
     at_ = posted_ = s_.plan.steps.size();
+    unsent_.clear();
     const auto free = [this](Message& message) { return s_.link->cancel(message.request); };
     std::erase_if(incoming_, free), std::erase_if(outgoing_, free);
   }
@@ -181,7 +185,7 @@ template <class Codec, class Link, class Exec> class Segment {
     const Step& step = s_.plan.steps[at_];
     if (step.kind == Kind::send) {
       if (outgoing_.size() >= window) return false;
-      send(step);
+      send(at_);
     } else if (step.kind == Kind::finish) {
       guarded([&] { each_piece(step, [&](auto& piece) { work_.finish(piece, step.wire, step.budget); }); });
     } else if (!receive(step)) {
@@ -210,17 +214,18 @@ template <class Codec, class Link, class Exec> class Segment {
     return h;
   }
 
-  void send(const Step& step) {
+  void send(std::size_t number) {
+    const Step& step = s_.plan.steps[number];
     HostBytes message;
     guarded([&] { message = assemble(step); });
     if (s_.failure) {
       message = s_.messages.take(header_bytes + poison_text_bytes);
       seal_poison(message.span, header(step), s_.failure);
     }
+    typename Link::Request request = s_.link->send(step.peer, channel_, message.span);
     s_.report.bytes_sent += message.span.size();
     ++s_.report.messages;
-    typename Link::Request request = s_.link->send(step.peer, channel_, message.span);
-    outgoing_.push_back({at_, std::move(message), std::move(request)});
+    outgoing_.push_back({number, std::move(message), std::move(request)});
   }
 
   /// Encodes what is not yet encoded and gathers it behind header and table.
@@ -355,6 +360,7 @@ template <class Codec, class Link, class Exec> class Segment {
   std::vector<std::size_t> first_piece_;
   std::vector<std::span<const std::byte>> sending_;
   std::vector<Message> incoming_, outgoing_;  // a few: window and lookahead
+  Unsent unsent_;
 };
 
 }  // namespace wring::inline v0::detail

@@ -24,7 +24,10 @@ template <class Codec, class Link, class Exec> class Segments {
   explicit Segments(S& shared) : s_(shared) {}
 
   /// No segment, until `start`.
-  void clear() { depth_ = next_ = count_ = 0; }
+  void clear() {
+    depth_ = next_ = count_ = 0;
+    unsent_.clear();
+  }
 
   /// Cuts the tensors and begins the first segments, `Options::depth` of them.
   void start(std::span<const std::size_t> counts, int first_channel) {
@@ -64,8 +67,10 @@ template <class Codec, class Link, class Exec> class Segments {
   void leave() {
     for (auto& segment : active()) segment->abandon();
     for (std::size_t k = next_; k < count_; ++k)
-      for (const Step& step : s_.plan.steps)
-        if (step.kind == Kind::send) poison(k, step);
+      for (std::size_t step = 0; step < s_.plan.steps.size(); ++step)
+        if (s_.plan.steps[step].kind == Kind::send)
+          unsent_.add(k * s_.plan.steps.size() + step, s_.plan.steps[step].peer);
+    send_poison();
   }
 
   /// After `leave`: takes what peers still send. True once nothing is in flight.
@@ -75,13 +80,15 @@ template <class Codec, class Link, class Exec> class Segments {
       if (!segment->running() && may_start()) start(*segment, true);
       idle = segment->abandon() && idle;
     }
+    send_poison();
     while (!poison_.empty() && sent(poison_.front().request)) poison_.pop_front();
-    return idle && next_ >= count_ && poison_.empty();
+    return idle && next_ >= count_ && poison_.empty() && unsent_.empty();
   }
 
   /// After `leave`: takes back what is in flight, as far as the transport lets go of it.
   void cancel() {
     next_ = count_;
+    unsent_.clear();
     for (auto& segment : active()) segment->cancel();
     std::erase_if(poison_, [this](Poison& p) { return s_.link->cancel(p.request); });
   }
@@ -125,6 +132,11 @@ template <class Codec, class Link, class Exec> class Segments {
 
   int channel_of(std::size_t segment) const { return first_channel_ + static_cast<int>(segment % channels); }
 
+  void send_poison() {
+    const std::size_t steps = s_.plan.steps.size();
+    if (!unsent_.attempt([&](std::size_t m) { poison(m / steps, s_.plan.steps[m % steps]); })) retire(s_);
+  }
+
   /// A segment that was never begun is poisoned without one.
   void poison(std::size_t segment, const Step& step) {
     MessageHeader h;
@@ -134,8 +146,9 @@ template <class Codec, class Link, class Exec> class Segments {
     seal_poison(poison.bytes, h, s_.failure);
     try {
       poison.request = s_.link->send(step.peer, channel_of(segment), poison.bytes);
-    } catch (...) {  // this peer cannot be told; the next may
+    } catch (...) {
       poison_.pop_back();
+      throw;
     }
   }
 
@@ -153,6 +166,7 @@ template <class Codec, class Link, class Exec> class Segments {
   std::vector<std::unique_ptr<Segment<Codec, Link, Exec>>> segments_;
   std::vector<std::size_t> lengths_;
   std::deque<Poison> poison_;
+  Unsent unsent_;  ///< of segments that were never begun: segment * steps + step
   std::size_t depth_ = 0, next_ = 0, count_ = 0;  ///< active, the next to begin, all
   int first_channel_ = 0;
 };
