@@ -39,7 +39,7 @@ struct Report {
   std::uint64_t bytes_given = 0;  ///< of the values that this rank handed in (broadcast: of the vector)
   std::uint64_t bytes_sent = 0;   ///< by this rank, headers and agreement included
   std::uint64_t bytes_raw = 0;    ///< what the same messages would have held uncompressed, without headers
-  std::uint64_t messages = 0;
+  std::uint64_t messages = 0;     ///< of data that this rank sent, the agreement's not among them
   std::optional<double>
       bound;  ///< guaranteed: |result - exact| <= *bound for every finite element; empty: no bound
   bool reproducible = false;  ///< the same bits for every algorithm and order of ranks

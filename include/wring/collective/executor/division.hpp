@@ -72,11 +72,16 @@ void divide_error(std::vector<double>& allowed, double error, const Magnitudes& 
       attainable = attainable && allowed[j] >= least;
     }
   }
-  if (!attainable)
-    throw BoundUnattainable(
-        fmt::format("an error of {:g} cannot be held: the sum of {} values of type {} up to {:g} is "
-                    "rounded by more; ask for a larger bound or use a wider type",
-                    error, ranks, FloatTraits<T>::name, m.max_abs));
+  if (attainable) return;
+  const std::string what =
+      fmt::format("an error of {:g} cannot be held for {} ranks with values of type {} up to {:g}: ", error,
+                  ranks, FloatTraits<T>::name, m.max_abs);
+  if (left < 0)
+    throw BoundUnattainable(what +
+                            "their sum is rounded by more; ask for a larger bound or use a wider type");
+  throw BoundUnattainable(
+      what + fmt::format("the compressor errs by up to {:.3g} in each of {} encodings; ask for about {:.3g}",
+                         least, edges.total(), 1.01 * (error - left + least * edges.total())));
 }
 
 }  // namespace wring::inline v0::detail

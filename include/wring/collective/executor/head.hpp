@@ -132,7 +132,7 @@ struct Head {
       for (int f = 0; f < field_count; ++f) {
         const Extent& e = fields[f];
         if (e.least == e.greatest) continue;
-        return {Cause::mismatch, e.greatest_rank,
+        return {Cause::mismatch, -1,
                 std::string("the ranks disagree on the ") + field_names[static_cast<std::size_t>(f)] +
                     ": rank " + std::to_string(e.least_rank) + " and rank " +
                     std::to_string(e.greatest_rank) + " differ"};
