@@ -16,6 +16,7 @@
 #include <wring/transport/mpi.hpp>
 
 #include "support/algorithms.hpp"
+#include "support/mpi_world.hpp"
 
 using namespace wring_test;
 using wring::MpiTransport;
@@ -24,28 +25,6 @@ namespace {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
 using View = Kokkos::View<double*, Kokkos::HostSpace>;
-
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-int world_size() {
-  int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-
-/// A communicator that is freed at the end.
-struct Communicator {
-  MPI_Comm handle = MPI_COMM_NULL;
-  Communicator() = default;
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
-  ~Communicator() {
-    if (handle != MPI_COMM_NULL) MPI_Comm_free(&handle);
-  }
-};
 
 constexpr double error = 1e-3;
 

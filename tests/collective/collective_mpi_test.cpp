@@ -16,6 +16,7 @@
 
 #include "support/algorithms.hpp"
 #include "support/exact.hpp"
+#include "support/mpi_world.hpp"
 #include "support/values.hpp"
 
 using namespace wring_test;
@@ -28,25 +29,6 @@ namespace {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
 using View = Kokkos::View<double*, Kokkos::HostSpace>;
-
-/// A communicator made for a test.
-class Communicator {
- public:
-  Communicator(int color, int key) { MPI_Comm_split(MPI_COMM_WORLD, color, key, &handle_); }
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
-  ~Communicator() { MPI_Comm_free(&handle_); }
-  MPI_Comm get() const { return handle_; }
-
- private:
-  MPI_Comm handle_ = MPI_COMM_NULL;
-};
-
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
 
 View view_of(const std::vector<double>& values) {
   View view("view", values.size());
@@ -146,18 +128,18 @@ TEST_CASE("MPI: all collectives within their bound, with and without compression
 TEST_CASE("MPI: reordered, split and single communicators", "[collective][mpi]") {
   {
     const Communicator reversed(0, -world_rank());
-    all_collectives(reversed.get(), None<double>{}, 1e-12);
+    all_collectives(reversed.handle, None<double>{}, 1e-12);
   }
   {
     const Communicator halves(world_rank() % 2, world_rank());
-    all_collectives(halves.get(), None<double>{}, 1e-12);
+    all_collectives(halves.handle, None<double>{}, 1e-12);
   }
   all_collectives(MPI_COMM_SELF, Grid<double>{}, 1e-6);
 }
 
 TEST_CASE("MPI: gathered parts lie in the order of the communicator's ranks", "[collective][mpi]") {
   const Communicator reversed(0, -world_rank());
-  MpiTransport link(reversed.get());
+  MpiTransport link(reversed.handle);
   const View mine("mine", 5), all("all", 5 * static_cast<std::size_t>(link.size()));
   for (std::size_t i = 0; i < 5; ++i) mine(i) = 100 * link.rank() + static_cast<double>(i);
   wring::Allgather(None<double>{}, link)(Exec{}, mine, all);

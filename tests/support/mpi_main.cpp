@@ -10,21 +10,13 @@
 #include <mpi.h>
 #include <string>
 
+#include "support/mpi_world.hpp"
+
 int thread_level();
 
 namespace {
 
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-int world_size() {
-  int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
+using wring_test::world_rank, wring_test::world_size;
 
 class FailureListener : public Catch::EventListenerBase {
  public:

@@ -17,9 +17,12 @@
 
 #include <wring/testing/transport_laws.hpp>
 
+#include "support/mpi_world.hpp"
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using wring::MpiTransport;
+using wring_test::Communicator, wring_test::world_rank, wring_test::world_size;
 using Request = wring::MpiTransport::Request;
 
 namespace {
@@ -32,33 +35,6 @@ constexpr wring::testing::TransportLawOptions options{.longest_truncated = 1000}
 std::vector<std::string> failures(MpiTransport& link) {
   return wring::testing::check_transport_laws<MpiTransport>({&link}, options);
 }
-
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-
-/// A communicator that is freed again.
-class Communicator {
- public:
-  Communicator(int colour, int key) { MPI_Comm_split(MPI_COMM_WORLD, colour, key, &handle_); }
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
-  ~Communicator() {
-    if (handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
-  }
-  MPI_Comm get() const { return handle_; }
-
- private:
-  MPI_Comm handle_ = MPI_COMM_NULL;
-};
 
 std::size_t complete(MpiTransport& link, Request& request) {
   for (;;) {
@@ -94,7 +70,7 @@ TEST_CASE("MPI: the transport laws hold on the world", "[transport][mpi]") {
 TEST_CASE("MPI: the transport laws hold on reordered, split, duplicated and single communicators",
           "[transport][mpi]") {
   const Communicator reversed(0, -world_rank()), halves(world_rank() % 2, world_rank());
-  MpiTransport backwards(reversed.get()), half(halves.get()), alone(MPI_COMM_SELF);
+  MpiTransport backwards(reversed.handle), half(halves.handle), alone(MPI_COMM_SELF);
   CHECK(backwards.rank() == world_size() - 1 - world_rank());
   CHECK(half.rank() == world_rank() / 2);
   CHECK(alone.size() == 1);
@@ -135,7 +111,7 @@ TEST_CASE("MPI: what is not one group of ranks is refused before any message", "
   const Communicator local(half, world_rank());
   const int other_leader = half == 0 ? (world_size() + 1) / 2 : 0;
   MPI_Comm inter = MPI_COMM_NULL;
-  MPI_Intercomm_create(local.get(), 0, MPI_COMM_WORLD, other_leader, 5, &inter);
+  MPI_Intercomm_create(local.handle, 0, MPI_COMM_WORLD, other_leader, 5, &inter);
   std::string text;
   try {
     MpiTransport refused(inter);

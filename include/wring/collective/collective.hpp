@@ -58,6 +58,10 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
                                                          Items& items) {
     static_assert(Kokkos::is_execution_space_v<Exec>,
                   "wring: the first argument must be a Kokkos execution space instance");
+    if (link_->session().in_flight() + 1 >=
+        detail::operations_apart)  // the next one would meet the channels of the first
+      throw InvalidArgument("too many operations are in flight on this link: wait for some of them",
+                            link_->rank());
     auto views = detail::plain_items<Exec>(items);
     using Engine = detail::ViewExecution<Codec, Link, Exec, decltype(views)>;
     auto [engine, held] = engines_.template take<Engine>(link_->rank());

@@ -58,6 +58,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     remembered_ = confirmed_ = settled_ = false, in_flight_ = true, stage_ = Stage::agreeing;
     segments_.clear();
     sequence_ = link.session().next_sequence();
+    limit_in_flight();
     give_codecs(codec);
     begin_report();
     agreement_.describe(job_, sequence_);
@@ -143,11 +144,15 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     return static_cast<int>(sequence_ % operations_apart * channels_per_operation + slot);
   }
 
-  /// Each tensor gets a copy of the codec, to be prepared for it.
-  void give_codecs(const Codec& codec) {
+  /// Refused on all ranks as long as there are channels to say so.
+  void limit_in_flight() {
     if (shared_.link->session().in_flight() >= most_in_flight && !job_.failure)
       job_.failure = {Cause::argument, shared_.link->rank(),
                       std::to_string(most_in_flight) + " operations are in flight on this link already"};
+  }
+
+  /// Each tensor gets a copy of the codec, to be prepared for it.
+  void give_codecs(const Codec& codec) {
     try {
       for (auto& tensor : shared_.tensors) tensor.codec.emplace(codec);
     } catch (...) {
@@ -318,7 +323,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       finish();
       return Progress::finished;
     }
-    if (shared_.link->session().started() - sequence_ > operations_apart / 2) cancel();
+    if (shared_.link->session().started() - sequence_ >= most_in_flight) cancel();
     return Progress::blocked;
   }
 
