@@ -132,6 +132,59 @@ TEST_CASE("|x - qD| <= D/2 with exact ties", "[grid]") {
   }
 }
 
+TEST_CASE("one value near a tie, or none, among values that are not", "[grid]") {
+  Random random(31);
+  bool right = true;
+  for (int round = 0; round < 3000; ++round) {
+    const int multiplier = 8 + round % 8, exponent = static_cast<int>(random.below(60)) - 40;
+    const GridParameters p = grid_of(multiplier, exponent);
+    const double spread = std::ldexp(1.0, static_cast<int>(random.below(20)));
+    const auto near = [&](double quotient, int ulps) {
+      return nearby(static_cast<float>(quotient * p.step), ulps);
+    };
+    std::vector<float> x(512);
+    for (float& v : x) v = near(std::floor(spread * random.signed_unit()) + 0.3 * random.signed_unit(), 0);
+    if (round % 5 != 0)
+      x[random.below(512)] =
+          near(std::floor(spread * random.signed_unit()) + 0.5, static_cast<int>(random.below(9)) - 4);
+    for (const Level level : levels) {
+      if (!wring::detail::grid::can_run(level)) continue;
+      const BlockEncoder<float, std::int32_t> encoder(wring::detail::grid::kernels_for(level), p);
+      Quanta<std::int32_t> quanta;
+      encoder.quantise(x.data(), x.size(), quanta);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        right = right && quanta.q[i] == exact_quantum(x[i], multiplier, exponent);
+    }
+  }
+  CHECK(right);
+}
+
+TEST_CASE("residues of quanta that climb as far as they can be trusted, and further", "[grid]") {
+  for (const int multiplier : {8, 11})
+    for (const int first : {0, (1 << 19) - 1, 1 << 19, -(1 << 19), -(1 << 19) - 1, (1 << 20) - 600})
+      for (const int slope : {-1024, -1023, -3, 1, 1022, 1023, 1024, 1025}) {
+        GridParameters p = grid_of(multiplier, -6);
+        p.delta = true;
+        std::vector<float> x(512);
+        for (int i = 0; i < 512; ++i)
+          x[static_cast<std::size_t>(i)] = static_cast<float>((first + i * slope) * p.step);
+        for (const Level level : levels) {
+          if (!wring::detail::grid::can_run(level)) continue;
+          const BlockEncoder<float, std::int32_t> encoder(wring::detail::grid::kernels_for(level), p);
+          Quanta<std::int32_t> quanta;
+          encoder.quantise(x.data(), x.size(), quanta);
+          std::int64_t sum = quanta.base;
+          bool right = true;
+          for (std::size_t i = 0; i < x.size(); ++i) {
+            sum += quanta.q[i];
+            right = right && sum == exact_quantum(x[i], multiplier, -6);
+          }
+          CAPTURE(multiplier, first, slope, static_cast<int>(level));
+          CHECK(right);
+        }
+      }
+}
+
 TEST_CASE("a shift rounds to nearest, ties to even, without overflow", "[grid]") {
   using wring::detail::grid::round_shift;
   for (int s = 1; s <= 10; ++s)

@@ -176,6 +176,36 @@ TEST_CASE("every width is packed and found again", "[grid]") {
   CHECK(decode<float>(piece, 512, grid_of(8, -3)) == ones);
 }
 
+TEST_CASE("every level decodes floats alike, past the caches or not, wherever they go", "[grid]") {
+  for (const bool delta : {false, true})
+    for (int width = 0; width <= 26; ++width) {
+      GridParameters p = grid_of(delta ? 8 : 13, -9);
+      p.delta = delta;
+      std::vector<float> x(512 * 3 + 100);
+      Random random(static_cast<std::uint64_t>(width));
+      for (float& v : x) {
+        const std::int32_t q = width == 0 ? 0 : static_cast<std::int32_t>(random.word()) >> (32 - width);
+        v = static_cast<float>(static_cast<double>(q) * p.step);
+      }
+      const Bytes piece = encode(x, p);
+      std::vector<float> expected(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i)  // floats of more than 24 bits were rounded
+        expected[i] = static_cast<float>(std::nearbyint(static_cast<double>(x[i]) / p.step) * p.step);
+      for (const Level level : levels) {
+        if (!wring::detail::grid::can_run(level)) continue;
+        for (const bool streaming : {false, true})
+          for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, std::size_t{4}}) {
+            std::vector<float> y(x.size() + offset, 7.0f);
+            wring::detail::grid_decode(Exec(), std::span(piece), std::span(y).subspan(offset), p,
+                                       wring::detail::grid::kernels_for(level), streaming);
+            CAPTURE(delta, width, static_cast<int>(level), streaming, offset);
+            CHECK(std::equal(expected.begin(), expected.end(),
+                             y.begin() + static_cast<std::ptrdiff_t>(offset)));
+          }
+      }
+    }
+}
+
 TEST_CASE("residues wrap: only the quanta matter", "[grid]") {
   GridParameters p = grid_of(8, -3);
   p.delta = true;

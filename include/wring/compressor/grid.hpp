@@ -110,7 +110,8 @@ template <FloatElement T> class Grid {
   void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
                   const Context& context) const {
     if constexpr (on_host<Exec>)
-      detail::grid_decode<T>(exec, bytes, values, parameters(context));
+      detail::grid_decode<T>(exec, bytes, values, parameters(context),
+                             context.total >= streamed_bytes / sizeof(T));
     else
       detail::team_grid_decode<T>(exec, bytes, values, parameters(context));
   }
@@ -161,6 +162,8 @@ template <FloatElement T> class Grid {
  private:
   using Parameters = detail::GridParameters;
   using Form = Parameters::Form;
+  static constexpr std::size_t streamed_bytes = 32
+                                                << 20;  ///< tensors from here on are decoded past the caches
 
   template <class Exec>
   static constexpr bool on_host =

@@ -9,6 +9,10 @@
 #include <wring/detail/grid/lanes.hpp>
 #include <wring/detail/grid/pack.hpp>
 
+#if WRING_GRID_X86_64
+#include <xmmintrin.h>
+#endif
+
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -22,6 +26,7 @@ namespace wring::inline v0::detail::grid {
 struct Step {
   double step, inverse;
   float step32, inverse32, half32;
+  float smaller32, larger32;  ///< x times them lies on either side of x / D, rounding included
   bool power_of_two;
   int trusted32;  ///< quanta below 2^trusted32 are right when computed in binary32; 0: none
   int trusted64;  ///< and in binary64
@@ -29,12 +34,15 @@ struct Step {
   explicit Step(const GridParameters& p)
       : step(p.step), inverse(p.inverse), step32(static_cast<float>(p.step)),
         inverse32(static_cast<float>(p.inverse)), half32(static_cast<float>(0.5 * p.step)),
+        smaller32(inverse32 * (1 - 0x3p-23f)), larger32(inverse32 * (1 + 0x3p-23f)),
         power_of_two(p.multiplier == 8) {
     // Above, q D could overflow; below, the step or its inverse would not be a normal number.
     trusted32 = p.step > 0x1p100 || p.step < 0x1p-125 ? 0 : power_of_two ? 22 : 20;
     trusted64 = p.step > 0x1p900 ? 0 : power_of_two ? 51 : 49;
   }
 };
+
+inline constexpr u32 magic_bits = 0x4B400000;  ///< of 1.5 * 2^23
 
 /// ORs of the magnitudes: of the quanta, which shows whether they can be trusted, and of the residues, which
 /// gives the width.
@@ -46,34 +54,56 @@ template <class T, int Bytes> using Row = Lanes<T, Bytes == 0 ? static_cast<int>
 
 /// Adding 1.5 * 2^23 leaves the rounded quotient in the low bits: no conversion, and NaN, infinities and what
 /// is too large show as |q| >= 2^22. The product q D is exact where q is trusted.
-template <bool Short, class U, class F> WRING_ALWAYS_INLINE void quantise_row(U& q, const float* x,
+template <bool Short, class U, class F> WRING_ALWAYS_INLINE void quantise_row(U& q, const F& v,
                                                                               const Step& s) {
   constexpr float magic = 0x1.8p23f;
-  F v;
-  load(v, x);
   const F y = v * s.inverse32 + magic;
   reinterpret(q, y);
-  q = q - 0x4B400000u;
+  q = q - magic_bits;
   if constexpr (Short) correct(q, v - (y - magic) * s.step32, s.half32);
 }
 
+/// The same where two quotients, too small and too large in magnitude by more than their roundings, round
+/// alike; `doubt` is not 0 where they do not: near a tie. Half the work of a correction.
+template <bool Short, class U, class F>
+WRING_ALWAYS_INLINE void quantise_row_quickly(U& q, U& doubt, const F& v, const Step& s) {
+  constexpr float magic = 0x1.8p23f;
+  if constexpr (Short) {
+    U other;
+    reinterpret(q, v * s.smaller32 + magic);
+    reinterpret(other, v * s.larger32 + magic);
+    doubt = doubt | (q ^ other);
+  } else {
+    reinterpret(q, v * s.inverse32 + magic);
+  }
+  q = q - magic_bits;
+}
+
+/// The quantum of the first value, in every lane.
+template <bool Short, class U, class F> WRING_ALWAYS_INLINE i32 first_quantum(U& all, const float* x,
+                                                                              const Step& s) {
+  F v;
+  load(v, x);
+  quantise_row<Short>(all, v, s);
+  u32 lanes[16];
+  store(lanes, all);
+  fill(all, lanes[0]);
+  return static_cast<i32>(lanes[0]);
+}
+
 template <int Bytes, bool Short, bool Delta>
-WRING_ALWAYS_INLINE Measured<i32> quantise_floats(const float* x, const Step& s, i32* q, i32& base) {
+WRING_ALWAYS_INLINE Measured<i32> quantise_carefully(const float* x, const Step& s, i32* q, i32& base) {
   using U = Row<u32, Bytes>;
   using F = Row<float, Bytes>;
   U quanta{}, residues{}, previous{}, row, before;
-  if constexpr (Delta) {
-    quantise_row<Short, U, F>(row, x, s);
-    u32 first[16];
-    store(first, row);
-    fill(previous, first[0]);
-    base = static_cast<i32>(first[0]);
-  }
+  F v;
+  if constexpr (Delta) base = first_quantum<Short, U, F>(previous, x, s);
 #if WRING_GRID_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
   for (int r = 0; r < block_rows<u32>; ++r) {
-    quantise_row<Short, U, F>(row, x + r * 16, s);
+    load(v, x + r * 16);
+    quantise_row<Short>(row, v, s);
     quanta = quanta | magnitude(row);
     if constexpr (Delta) {
       predecessors(before, previous, row);
@@ -90,14 +120,61 @@ WRING_ALWAYS_INLINE Measured<i32> quantise_floats(const float* x, const Step& s,
     return {all, all};
 }
 
+/// Quanta, or residues, of a block in as few instructions as most blocks need. False where they are in doubt:
+/// a value near a tie; residues so large that quanta which were not looked at might not be trusted.
+template <int Bytes, bool Short, bool Delta>
+WRING_ALWAYS_INLINE bool quantise_quickly(const float* x, const Step& s, i32* q, i32& base,
+                                          Measured<i32>& measured) {
+  using U = Row<u32, Bytes>;
+  using F = Row<float, Bytes>;
+  U kept{}, doubt{}, previous{}, row, before;
+  F v;
+  if constexpr (Delta) base = first_quantum<Short, U, F>(previous, x, s);
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 4
+#endif
+  for (int r = 0; r < block_rows<u32>; ++r) {
+    prefetch(x + r * 16 + 2 * block_values);
+    load(v, x + r * 16);
+    quantise_row_quickly<Short>(row, doubt, v, s);
+    if constexpr (Delta) {
+      predecessors(before, previous, row);
+      previous = row;
+      row = row - before;
+    }
+    kept = kept | magnitude(row);
+    store(q + r * 16, row);
+  }
+  measured.residues = measured.quanta = reduce_or(kept);
+  if constexpr (Delta) {  // |q| < 2^19 + 511 * 2^10
+    const u32 first = static_cast<u32>(base + (1 << 19));
+    if ((measured.residues >> 10) != 0 || (first >> 20) != 0) return false;
+    measured.quanta = (1u << 20) - 1;
+  }
+  if constexpr (Short)
+    return reduce_or(doubt) == 0;
+  else
+    return true;
+}
+
+template <int Bytes, bool Short, bool Delta>
+WRING_ALWAYS_INLINE Measured<i32> quantise_floats(const float* x, const Step& step, i32* q, i32& base) {
+  const Step s = step;  // a copy of its own, which no store through q may change
+  Measured<i32> measured;
+  if (quantise_quickly<Bytes, Short, Delta>(x, s, q, base, measured)) return measured;
+  return quantise_carefully<Bytes, Short, Delta>(x, s, q, base);
+}
+
 /// The same in binary64, with 1.5 * 2^52. Returns the OR of the magnitudes.
-template <int Bytes, bool Short> WRING_ALWAYS_INLINE u64 quantise_doubles(const double* x, const Step& s,
+template <int Bytes, bool Short> WRING_ALWAYS_INLINE u64 quantise_doubles(const double* x, const Step& step_,
                                                                           i64* q) {
   constexpr double magic = 0x1.8p52;
   Row<u64, Bytes> all{}, row;
   Row<double, Bytes> v;
+  const Step s = step_;
   const double half = 0.5 * s.step;
   for (int r = 0; r < block_rows<u64>; ++r) {
+    prefetch(x + r * 8 + block_values);
     load(v, x + r * 8);
     const Row<double, Bytes> y = v * s.inverse + magic;
     reinterpret(row, y);
@@ -181,12 +258,28 @@ template <int Bytes, bool Delta> WRING_ALWAYS_INLINE void to_floats(const i32* q
 #pragma GCC unroll 4
 #endif
   for (int r = 0; r < block_rows<u32>; ++r) {
+    prefetch_for_write(y + r * 16 + 2 * block_values);
     load(row, q + r * 16);
     if constexpr (Delta) scan(row, carry);
     reinterpret(value, row);
     convert(f, value);
     store(y + r * 16, f * step);
   }
+}
+
+/// Copies the floats of a block to memory aligned to 16 bytes, past the caches; `end_streaming` orders what
+/// follows.
+inline void stream_floats(const float* from, float* to) {
+#if WRING_GRID_X86_64
+  for (std::size_t i = 0; i < block_values; i += 4) _mm_stream_ps(to + i, _mm_load_ps(from + i));
+#else
+  __builtin_memcpy(to, from, block_values * sizeof(float));
+#endif
+}
+inline void end_streaming() {
+#if WRING_GRID_X86_64
+  _mm_sfence();
+#endif
 }
 
 /// y = q * step / divisor in binary64.
@@ -222,6 +315,29 @@ template <class Q, int Bytes> struct Keep {
     store(q + r * Row<Q, Bytes>::count, row);
   }
 };
+
+#if WRING_GRID_NATIVE_VECTORS
+/// What becomes of the columns of a block as they are unpacked. They are kept:
+template <int Bytes> struct KeepColumns {
+  using Signed = typename NativeOf<i32, Bytes>::type;
+  i32* q;
+  WRING_ALWAYS_INLINE void operator()(int r, const Signed& v) { __builtin_memcpy(q + r * 16, &v, Bytes); }
+  WRING_ALWAYS_INLINE void next_column() { q += Bytes / 4; }
+};
+/// ... or decoded, right where |q| <= 2^24:
+template <int Bytes> struct DecodeColumns {
+  using Signed = typename NativeOf<i32, Bytes>::type;
+  using Floats = typename NativeOf<float, Bytes>::type;
+  float step;
+  float* y;
+  WRING_ALWAYS_INLINE void operator()(int r, const Signed& v) {
+    const Floats value = __builtin_convertvector(v, Floats) * step;
+    prefetch_for_write(y + r * 16 + 2 * block_values);
+    __builtin_memcpy(y + r * 16, &value, Bytes);
+  }
+  WRING_ALWAYS_INLINE void next_column() { y += Bytes / 4; }
+};
+#endif
 
 }  // namespace wring::inline v0::detail::grid
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <type_traits>
@@ -21,14 +22,15 @@ template <class T, class Q> struct BlockDecoder {
   Kernels kernels;
   double step, limit;
   int divisor;
-  bool delta;
+  bool delta, streaming;
   /// q * step may be computed in binary32: the same as in binary64 for |q| <= 2^24, and no overflow
   bool binary32;
 
-  BlockDecoder(const Kernels& k, const GridParameters& p)
+  /// `stream`: the result goes past the caches.
+  BlockDecoder(const Kernels& k, const GridParameters& p, bool stream = false)
       : kernels(k), step(std::ldexp(p.step, p.shift)), limit(p.limit), divisor(p.divisor), delta(p.delta),
-        binary32(std::is_same_v<Q, i32> && std::is_same_v<Wide, float> && p.divisor == 1 && step <= 0x1p100 &&
-                 FloatTraits<T>::greatest > step * 0x1p25) {}
+        streaming(stream), binary32(std::is_same_v<Q, i32> && std::is_same_v<Wide, float> && p.divisor == 1 &&
+                                    step <= 0x1p100 && FloatTraits<T>::greatest > step * 0x1p25) {}
 
   /// Quanta that fit into `width` bits.
   void decode_quanta(const Q* q, int width, std::size_t m, T* y) const {
@@ -74,7 +76,27 @@ template <class T, class Q> struct BlockDecoder {
     decode_quanta(q, 1 + static_cast<int>(std::bit_width(ored)), m, y);
   }
 
+  /// Most blocks of floats, in one go.
+  bool decode_at_once(const Source<Q>& s, T* y) const {
+    if constexpr (std::is_same_v<Q, i32> && std::is_same_v<T, float>) {
+      if (delta || !binary32 || s.m != block_values || s.width() > 25) return false;
+      kernels.unpack_to_floats(s.width(), s.packed(), static_cast<float>(step), y);
+      return true;
+    }
+    return false;
+  }
+
   void decode(const Source<Q>& s, T* y) const {
+    if constexpr (std::is_same_v<T, float>)
+      if (streaming && s.m == block_values && reinterpret_cast<std::uintptr_t>(y) % 16 == 0) {
+        alignas(64) float own[block_values];
+        decode_here(s, own);
+        return stream_floats(own, y);
+      }
+    decode_here(s, y);
+  }
+
+  void decode_here(const Source<Q>& s, T* y) const {
     if (s.width() == static_cast<int>(raw_width)) {
       std::memcpy(y, s.payload, s.m * sizeof(T));
       for (std::size_t i = 0; i < s.m; ++i) y[i] = canonical(y[i]);
@@ -82,7 +104,7 @@ template <class T, class Q> struct BlockDecoder {
     }
     if (s.width() == 0 && !delta) {
       std::memset(static_cast<void*>(y), 0, s.m * sizeof(T));  // +0 has no bits in any element type
-    } else {
+    } else if (!decode_at_once(s, y)) {
       alignas(64) Q q[block_values];
       unpack_block(kernels.template of<Q>(), s, q);
       if (delta)
@@ -117,34 +139,38 @@ template <class T, class Q> struct DecodeBlocks {
       decoder.decode(head.source(b, at.a + p.a), y + b * block_values);
       p.a += head.bytes(b, sizeof(T));
     }
+    if (decoder.streaming) end_streaming();
     return p;
   }
 };
 
 template <class Q, class T, class Exec>
 void decode_as(const Exec& exec, std::span<const std::byte> in, std::span<T> y, const GridParameters& p,
-               const Kernels& kernels) {
+               const Kernels& kernels, bool streaming) {
   const Layout<Q> layout(y.size(), p.delta);
   check_piece(in, layout, p, sizeof(T));
   const ReadHead<Q> head{in.data(), layout, p.delta};
-  for_runs(exec, "wring::decode", layout.blocks, DecodeBlocks<T, Q>{{kernels, p}, head, y.data()});
+  for_runs(exec, "wring::decode", layout.blocks, DecodeBlocks<T, Q>{{kernels, p, streaming}, head, y.data()});
 }
 
 }  // namespace grid
 
 /// Decodes a piece of y.size() values: q * 2^shift * step / divisor. Throws CodecError, with y untouched,
-/// where the descriptors are not those of such a piece.
+/// where the descriptors are not those of such a piece. `streaming`: past the caches, which pays where the
+/// result is too large for them.
 template <class T, class Exec>
 void grid_decode(const Exec& exec, std::span<const std::byte> in, std::span<T> y, const GridParameters& p,
-                 const grid::Kernels& kernels) {
+                 const grid::Kernels& kernels, bool streaming = false) {
   if (p.form == GridParameters::Form::values) return grid_team::decode_values(exec, in, y, p);
-  if (p.form == GridParameters::Form::int64) return grid::decode_as<grid::i64>(exec, in, y, p, kernels);
-  grid::decode_as<grid::i32>(exec, in, y, p, kernels);
+  if (p.form == GridParameters::Form::int64)
+    return grid::decode_as<grid::i64>(exec, in, y, p, kernels, streaming);
+  grid::decode_as<grid::i32>(exec, in, y, p, kernels, streaming);
 }
 
 template <class T, class Exec>
-void grid_decode(const Exec& exec, std::span<const std::byte> in, std::span<T> y, const GridParameters& p) {
-  grid_decode(exec, in, y, p, grid::kernels_for(grid::best_level()));
+void grid_decode(const Exec& exec, std::span<const std::byte> in, std::span<T> y, const GridParameters& p,
+                 bool streaming = false) {
+  grid_decode(exec, in, y, p, grid::kernels_for(grid::best_level()), streaming);
 }
 
 }  // namespace wring::inline v0::detail

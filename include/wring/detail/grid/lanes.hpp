@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -14,6 +15,12 @@
 #define WRING_GRID_NATIVE_VECTORS 1
 #else
 #define WRING_GRID_NATIVE_VECTORS 0
+#endif
+
+#if WRING_GRID_NATIVE_VECTORS && defined(__x86_64__) && !defined(__HIP_DEVICE_COMPILE__)
+#define WRING_GRID_X86_64 1
+#else
+#define WRING_GRID_X86_64 0
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -95,6 +102,19 @@ template <class T, int Bytes> WRING_ALWAYS_INLINE void store(void* p, const Lane
   __builtin_memcpy(p, &v.part, 64);
 }
 
+/// Asks for the line at p, which need not be memory of the program, ahead of its use: the prefetchers of the
+/// hardware stop at pages and do not look behind stores.
+WRING_ALWAYS_INLINE void prefetch([[maybe_unused]] const void* p) {
+#if WRING_GRID_NATIVE_VECTORS
+  __builtin_prefetch(p);
+#endif
+}
+WRING_ALWAYS_INLINE void prefetch_for_write([[maybe_unused]] const void* p) {
+#if WRING_GRID_NATIVE_VECTORS
+  __builtin_prefetch(p, 1);
+#endif
+}
+
 template <class T, int Bytes> WRING_ALWAYS_INLINE void fill(Lanes<T, Bytes>& v, T x) {
   T all[static_cast<std::size_t>(Lanes<T, Bytes>::count)];
   for (T& one : all) one = x;
@@ -130,9 +150,9 @@ WRING_ALWAYS_INLINE void correct(Lanes<U, Bytes>& q, const Lanes<F, Bytes>& r, F
   for (int k = 0; k < Lanes<U, Bytes>::parts; ++k) {
     if constexpr (Bytes == sizeof(U)) {
       q.part[k] = q.part[k] + static_cast<U>(r.part[k] > half) - static_cast<U>(r.part[k] <= -half);
-    } else {
-      using Native = typename Lanes<U, Bytes>::Native;
-      q.part[k] = q.part[k] - (Native)(r.part[k] > half) + (Native)(r.part[k] <= -half);
+    } else {  // one masked instruction each, where there are some
+      q.part[k] = r.part[k] > half ? q.part[k] + 1 : q.part[k];
+      q.part[k] = r.part[k] <= -half ? q.part[k] - 1 : q.part[k];
     }
   }
 }
@@ -148,12 +168,10 @@ template <class U, int Bytes> WRING_ALWAYS_INLINE Lanes<U, Bytes> magnitude(cons
 }
 
 template <class U, int Bytes> WRING_ALWAYS_INLINE U reduce_or(const Lanes<U, Bytes>& v) {
-  constexpr int count = Lanes<U, Bytes>::count;
-  U a[static_cast<std::size_t>(count)];
+  std::uint64_t a[8];
   store(a, v);
-  for (int half = count / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l) a[l] |= a[l + half];
-  return a[0];
+  const std::uint64_t all = ((a[0] | a[1]) | (a[2] | a[3])) | ((a[4] | a[5]) | (a[6] | a[7]));
+  return static_cast<U>(sizeof(U) == 8 ? all : all | all >> 32);
 }
 
 /// Lane l receives lane l - Shift of (earlier, later) laid one after the other.
@@ -165,6 +183,17 @@ WRING_ALWAYS_INLINE void shift_lanes(Native& r, const Native& earlier, const Nat
 #else
   (void)r, (void)earlier, (void)later;
 #endif
+}
+
+/// Every lane receives the last one.
+template <class Native, class Index, Index... L>
+WRING_ALWAYS_INLINE void last_lane(Native& r, const Native& v, std::integer_sequence<Index, L...>) {
+#if WRING_GRID_NATIVE_VECTORS
+  if constexpr (sizeof...(L) > 1)
+    r = __builtin_shufflevector(v, v, ((void)L, static_cast<Index>(sizeof...(L)) - 1)...);
+  else
+#endif
+    r = v;
 }
 
 /// The row of predecessors of `current`: lane 0 receives the last lane of `previous`.
@@ -200,10 +229,7 @@ template <class U, int Bytes> WRING_ALWAYS_INLINE void scan(Lanes<U, Bytes>& x, 
     }
     v += sum;
     x.part[k] = v;
-    if constexpr (L::per_part > 1)
-      sum = v[L::per_part - 1] - Native{};
-    else
-      sum = v;
+    last_lane(sum, v, lane);
   }
   carry.part[0] = sum;
 }

@@ -6,12 +6,6 @@
 
 #include <wring/detail/grid/block.hpp>
 
-#if WRING_GRID_NATIVE_VECTORS && defined(__x86_64__) && !defined(__HIP_DEVICE_COMPILE__)
-#define WRING_GRID_X86_64 1
-#else
-#define WRING_GRID_X86_64 0
-#endif
-
 #if defined(__GNUC__) || defined(__clang__)
 #define WRING_GRID_NOINLINE __attribute__((noinline))
 #else
@@ -44,6 +38,7 @@ struct Kernels {
   Measured<i32> (*quantise_floats)(const float* x, const Step& step, bool delta, i32* q, i32& base);
   u64 (*quantise_doubles)(const double* x, const Step& step, i64* q);
   void (*to_floats)(const i32* q, float step, float* y);
+  void (*unpack_to_floats)(int width, const std::byte* in, float step, float* y);
   void (*scan_to_floats)(const i32* q, i32 base, float step, float* y);
   IntegerKernels<i32> words;
   IntegerKernels<i64> long_words;
@@ -58,22 +53,39 @@ struct Kernels {
 
 // A level is a class of functions with one target attribute, whose bodies are the generic ones. UNROLLED:
 // pack and unpack have a body for each width, which is 2 to 3 times faster and takes seconds to compile.
-#define WRING_GRID_LEVEL(NAME, TARGET, BYTES, UNROLLED)                                                      \
+#define WRING_GRID_ROLLED(NAME, TARGET, BYTES)                                                               \
   struct NAME##Words {                                                                                       \
+    static constexpr int bytes = BYTES == 0 ? 4 : BYTES;                                                     \
     TARGET WRING_GRID_NOINLINE static void pack(int w, const i32* q, std::byte* out) {                       \
-      if constexpr (UNROLLED)                                                                                \
-        pack_unrolled<BYTES>(w, q, out);                                                                     \
-      else                                                                                                   \
-        pack_rolled<BYTES == 0 ? 4 : BYTES>(w, q, out);                                                      \
+      pack_rolled<bytes>(w, q, out);                                                                         \
     }                                                                                                        \
     TARGET WRING_GRID_NOINLINE static void unpack(int w, const std::byte* in, i32* q) {                      \
       Keep<i32, BYTES> keep{q};                                                                              \
-      if constexpr (UNROLLED)                                                                                \
-        unpack_unrolled<BYTES>(w, in, keep);                                                                 \
-      else                                                                                                   \
-        unpack_rolled<BYTES == 0 ? 4 : BYTES, i32>(w, in, keep);                                             \
+      unpack_rolled<bytes, i32>(w, in, keep);                                                                \
     }                                                                                                        \
-  };                                                                                                         \
+    TARGET WRING_GRID_NOINLINE static void unpack_to_floats(int w, const std::byte* in, float step,          \
+                                                            float* y) {                                      \
+      alignas(64) i32 q[block_values];                                                                       \
+      unpack(w, in, q);                                                                                      \
+      grid::to_floats<BYTES, false>(q, 0, step, y);                                                          \
+    }                                                                                                        \
+  };
+#define WRING_GRID_UNROLLED(NAME, TARGET, BYTES)                                                             \
+  struct NAME##Words {                                                                                       \
+    TARGET WRING_GRID_NOINLINE static void pack(int w, const i32* q, std::byte* out) {                       \
+      pack_unrolled<BYTES>(w, q, out);                                                                       \
+    }                                                                                                        \
+    TARGET WRING_GRID_NOINLINE static void unpack(int w, const std::byte* in, i32* q) {                      \
+      KeepColumns<BYTES> keep{q};                                                                            \
+      unpack_unrolled<BYTES>(w, in, keep);                                                                   \
+    }                                                                                                        \
+    TARGET WRING_GRID_NOINLINE static void unpack_to_floats(int w, const std::byte* in, float step,          \
+                                                            float* y) {                                      \
+      DecodeColumns<BYTES> decode{step, y};                                                                  \
+      unpack_unrolled<BYTES>(w, in, decode);                                                                 \
+    }                                                                                                        \
+  };
+#define WRING_GRID_LEVEL(NAME, TARGET, BYTES)                                                                \
   struct NAME##LongWords {                                                                                   \
     TARGET WRING_GRID_NOINLINE static void pack(int w, const i64* q, std::byte* out) {                       \
       pack_rolled<BYTES == 0 ? 8 : BYTES>(w, q, out);                                                        \
@@ -131,6 +143,7 @@ struct Kernels {
       return {quantise_floats,                                                                               \
               quantise_doubles,                                                                              \
               to_floats,                                                                                     \
+              NAME##Words::unpack_to_floats,                                                                 \
               scan_to_floats,                                                                                \
               NAME##Integers<i32>::table(),                                                                  \
               NAME##Integers<i64>::table()};                                                                 \
@@ -138,19 +151,25 @@ struct Kernels {
   };
 
 #define WRING_GRID_NO_TARGET
-WRING_GRID_LEVEL(ScalarLevel, WRING_GRID_NO_TARGET, 0, false)
+WRING_GRID_ROLLED(ScalarLevel, WRING_GRID_NO_TARGET, 0)
+WRING_GRID_LEVEL(ScalarLevel, WRING_GRID_NO_TARGET, 0)
 #if WRING_GRID_NATIVE_VECTORS
-WRING_GRID_LEVEL(Vector16Level, WRING_GRID_NO_TARGET, 16, false)
+WRING_GRID_ROLLED(Vector16Level, WRING_GRID_NO_TARGET, 16)
+WRING_GRID_LEVEL(Vector16Level, WRING_GRID_NO_TARGET, 16)
 #endif
 #if WRING_GRID_X86_64
 #define WRING_GRID_AVX2 __attribute__((target("avx2,fma,bmi2,lzcnt")))
 #define WRING_GRID_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,lzcnt")))
-WRING_GRID_LEVEL(Avx2Level, WRING_GRID_AVX2, 32, true)
-WRING_GRID_LEVEL(Avx512Level, WRING_GRID_AVX512, 64, true)
+WRING_GRID_UNROLLED(Avx2Level, WRING_GRID_AVX2, 32)
+WRING_GRID_LEVEL(Avx2Level, WRING_GRID_AVX2, 32)
+WRING_GRID_UNROLLED(Avx512Level, WRING_GRID_AVX512, 64)
+WRING_GRID_LEVEL(Avx512Level, WRING_GRID_AVX512, 64)
 #undef WRING_GRID_AVX2
 #undef WRING_GRID_AVX512
 #endif
 #undef WRING_GRID_NO_TARGET
+#undef WRING_GRID_ROLLED
+#undef WRING_GRID_UNROLLED
 #undef WRING_GRID_LEVEL
 
 /// Whether this program, on this machine, can run a level.

@@ -18,56 +18,53 @@ namespace wring::inline v0::detail::grid {
 template <class Word> inline constexpr int word_bits = 8 * static_cast<int>(sizeof(Word));
 template <class Word> inline constexpr int block_rows = static_cast<int>(block_values * sizeof(Word) / 64);
 
-/// Packs the rows of a block; width known when compiled, so that every shift is a constant.
-template <int Width, int Bytes> WRING_ALWAYS_INLINE void pack_fixed(const i32* q, std::byte* out) {
-  constexpr u32 mask = Width == 32 ? ~0u : (1u << (Width & 31)) - 1;
-  Lanes<u32, Bytes> word{}, field;
-  int filled = 0;
 #if WRING_GRID_NATIVE_VECTORS
+/// Packs a column of a block, as wide as a register V of the hardware; width known when compiled, so that
+/// every shift is a constant. Columns have nothing to do with one another.
+template <int Width, class V> WRING_ALWAYS_INLINE void pack_column(const i32* q, std::byte* out) {
+  constexpr u32 mask = Width == 32 ? ~0u : (1u << (Width & 31)) - 1;
+  V word{}, field;
+  int filled = 0;
 #pragma GCC unroll 32
-#endif
   for (int r = 0; r < block_rows<u32>; ++r) {
-    load(field, q + r * 16);
-    field = field & mask;
+    __builtin_memcpy(&field, q + r * 16, sizeof field);
+    field &= mask;
     if (filled)
-      word = word | (field << filled);
+      word |= field << filled;
     else
       word = field;
     filled += Width;
     if (filled >= 32) {
-      store(out, word);
+      __builtin_memcpy(out, &word, sizeof word);
+      prefetch_for_write(out + 2048);
       out += 64, filled -= 32;
       if (filled) word = field >> (Width - filled);
     }
   }
 }
 
-/// Unpacks a block and hands each row to `sink(row number, row)`. A pair of shifts extracts a field and
-/// extends its sign.
-template <int Width, int Bytes, class Sink> WRING_ALWAYS_INLINE void unpack_fixed(const std::byte* in,
-                                                                                  Sink& sink) {
-  Lanes<u32, Bytes> word, next, high;
-  Lanes<i32, Bytes> field;
-  load(word, in);
+/// Unpacks a column and hands its part of each row to `sink(row number, part)`. A pair of shifts extracts a
+/// field and extends its sign.
+template <int Width, class V, class Sink> WRING_ALWAYS_INLINE void unpack_column(const std::byte* in,
+                                                                                 Sink& sink) {
+  V word, next, high;
+  __builtin_memcpy(&word, in, sizeof word);
   int taken = 0;
-#if WRING_GRID_NATIVE_VECTORS
 #pragma GCC unroll 32
-#endif
   for (int r = 0; r < block_rows<u32>; ++r) {
     const int end = taken + Width;
     if (end <= 32) {
       high = end == 32 ? word : word << (32 - end);
       taken = end;
-      if (end == 32 && r + 1 < block_rows<u32>) in += 64, load(word, in), taken = 0;
+      if (end == 32 && r + 1 < block_rows<u32>) in += 64, __builtin_memcpy(&word, in, sizeof word), taken = 0;
     } else {
       in += 64;
-      load(next, in);
+      prefetch(in + 2048);
+      __builtin_memcpy(&next, in, sizeof next);
       high = (next << (64 - end)) | (word >> (end - 32));
       word = next, taken = end - 32;
     }
-    reinterpret(field, high);
-    field = field >> (32 - Width);
-    sink(r, field);
+    sink(r, (typename Sink::Signed)high >> (32 - Width));
   }
 }
 
@@ -78,29 +75,31 @@ template <int Width, int Bytes, class Sink> WRING_ALWAYS_INLINE void unpack_fixe
 // clang-format on
 
 template <int Bytes> WRING_ALWAYS_INLINE void pack_unrolled(int width, const i32* q, std::byte* out) {
-  switch (width) {
+  using V = typename NativeOf<u32, Bytes>::type;
+  for (int column = 0; column < 64; column += Bytes, q += Bytes / 4, out += Bytes) switch (width) {
 #define WRING_GRID_CASE(W)                                                                                   \
-  case W: pack_fixed<W, Bytes>(q, out); break;
-    WRING_GRID_WIDTHS(WRING_GRID_CASE)
+  case W: pack_column<W, V>(q, out); break;
+      WRING_GRID_WIDTHS(WRING_GRID_CASE)
 #undef WRING_GRID_CASE
-  default: break;
-  }
+    default: return;
+    }
 }
 
+/// Hands the quanta to `sink`, column by column. `Sink::Signed` is the register.
 template <int Bytes, class Sink> WRING_ALWAYS_INLINE void unpack_unrolled(int width, const std::byte* in,
                                                                           Sink& sink) {
-  switch (width) {
+  using V = typename NativeOf<u32, Bytes>::type;
+  for (int column = 0; column < 64; column += Bytes, in += Bytes, sink.next_column()) switch (width) {
 #define WRING_GRID_CASE(W)                                                                                   \
-  case W: unpack_fixed<W, Bytes>(in, sink); break;
-    WRING_GRID_WIDTHS(WRING_GRID_CASE)
+  case W: unpack_column<W, V>(in, sink); break;
+      WRING_GRID_WIDTHS(WRING_GRID_CASE)
 #undef WRING_GRID_CASE
-  default: {
-    const Lanes<i32, Bytes> zero{};
-    for (int r = 0; r < block_rows<u32>; ++r) sink(r, zero);
-  }
-  }
+    default:
+      for (int r = 0; r < block_rows<u32>; ++r) sink(r, typename Sink::Signed{});
+    }
 }
 #undef WRING_GRID_WIDTHS
+#endif
 
 /// One body for all widths: slower, and quick to compile.
 template <int Bytes, class Q> WRING_ALWAYS_INLINE void pack_rolled(int width, const Q* q, std::byte* out) {
