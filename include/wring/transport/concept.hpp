@@ -7,6 +7,7 @@
 #include <span>
 
 #include <wring/transport/session.hpp>
+#include <wring/work.hpp>
 
 namespace wring::inline v0 {
 
@@ -41,6 +42,17 @@ template <class T>
 concept SharedThreadTransport = Transport<T> && requires(T& link) {
   requires T::shares_thread;
   { link.progress() } -> std::same_as<Progress>;
+};
+
+/// A transport whose ranks live in virtual time, as in a simulation:
+/// - `now()`: seconds on the clock of this rank, which never goes back.
+/// - `spend(work, bytes)`: this rank has worked on `bytes` of uncompressed values; its clock moves on by what that costs. Called once
+///   per piece of work, after it.
+/// All times in reports and timelines are then those of this clock.
+template <class T>
+concept VirtualTimeTransport = Transport<T> && requires(T& link, Work work, std::size_t bytes) {
+  { link.now() } -> std::convertible_to<double>;
+  link.spend(work, bytes);
 };
 
 /// Moves every operation in flight on a link. Users call it between pieces of their computation.
