@@ -10,3 +10,4 @@
 #include <wring/collective/reduce_scatter.hpp>
 #include <wring/collective/report.hpp>
 #include <wring/collective/request.hpp>
+#include <wring/collective/timeline.hpp>

@@ -11,3 +11,4 @@
 #include <wring/transport.hpp>
 #include <wring/version.hpp>
 #include <wring/view.hpp>
+#include <wring/work.hpp>

@@ -13,6 +13,7 @@
 
 #include <wring/algorithm.hpp>
 #include <wring/collective.hpp>
+#include <wring/collective/timeline.hpp>
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/none.hpp>
 #include <wring/transport/in_process.hpp>
@@ -53,13 +54,15 @@ void count_allocation(Kokkos_Profiling_SpaceHandle, const char*, const void*, st
 /// Calls on `ranks` ranks in turn; returns how many allocations the later calls made.
 template <class Codec, class Algorithm>
 long later_allocations(const Codec& codec, const Algorithm& algorithm, int ranks, std::size_t n,
-                       wring::Options options, std::optional<wring::Bound> bound, bool polled = false) {
+                       wring::Options options, std::optional<wring::Bound> bound, bool polled = false,
+                       wring::Timeline* timeline = nullptr) {
   InProcess world(ranks, {.eager_limit = 0, .delay = 0, .seed = 0});
   std::deque<wring::Allreduce<Codec, InProcessTransport, Algorithm>> sums;
   std::vector<View> data;
   std::vector<wring::Request> requests(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
     sums.emplace_back(codec, world.link(r), algorithm, options);
+    if (timeline) sums.back().record(*timeline);
     data.emplace_back("data", n);
     for (std::size_t i = 0; i < n; ++i)
       data.back()(i) = static_cast<float>((i * 7 + static_cast<std::size_t>(r)) % 13) - 6;
@@ -108,6 +111,19 @@ TEST_CASE("a repeated operation allocates nothing", "[collective][steady]") {
                             wring::relative_to_rms(0.01)) == 0);
     CHECK(later_allocations(wring::Grid<float>{}, wring::Direct{}, ranks, 10, plain, wring::absolute(0.1)) ==
           0);
+  }
+  Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
+}
+
+TEST_CASE("recording a repeated operation allocates nothing, whether or not there is room",
+          "[collective][steady]") {
+  Kokkos::Tools::Experimental::set_allocate_data_callback(count_allocation);
+  const wring::Options options{.operation = wring::mean, .segment_bytes = 8192, .depth = 3, .confirm = true};
+  for (const std::size_t capacity : {10, 100000}) {
+    wring::Timeline timeline(capacity);
+    CHECK(later_allocations(wring::Grid<float>{}, wring::Ring{}, 4, 20000, options, wring::absolute(0.1),
+                            false, &timeline) == 0);
+    CHECK((timeline.lost() > 0) == (capacity == 10));
   }
   Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
 }

@@ -3,6 +3,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include <wring/collective/group.hpp>
 #include <wring/collective/options.hpp>
 #include <wring/collective/request.hpp>
+#include <wring/collective/timeline.hpp>
 #include <wring/detail/compressor_diagnostics.hpp>
 #include <wring/detail/transport_diagnostics.hpp>
 #include <wring/transport/concept.hpp>
@@ -47,6 +49,12 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   /// Whether an operation can be started: none of this object is in flight, and its link is not retired.
   bool ready() const { return !engines_.busy() && !link_->session().retired(); }
 
+  /// Operations started from now on record what they do in `timeline`, which must outlive them; a copy of this object does so, too.
+  /// Local to this rank: others may record or not.
+  void record(Timeline& timeline) { timeline_ = &timeline; }
+  /// Operations started from now on record nothing, as from the beginning.
+  void record(std::nullptr_t) { timeline_ = nullptr; }
+
  protected:
   template <class Exec, class... Items>
   Request start_group(Collective collective, int root, const Exec& exec, Group<Items...> tensors) {
@@ -67,6 +75,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     auto [engine, held] = engines_.template take<Engine>(link_->rank());
     detail::Job& job = engine->job();
     job.task = {collective, root}, job.options = options_, job.failure = {};
+    engine->shared().timeline = timeline_;
     const EdgeCount* edges = &no_edges_;
     try {  // whatever is wrong here is told in the agreement, since the other ranks have started
       exec.fence("wring::start");
@@ -188,6 +197,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   std::uint64_t codec_hash_ = 0, plan_hash_ = 0;
   EdgeCount edges_, no_edges_;
   bool counted_ = false;
+  Timeline* timeline_ = nullptr;
   detail::Engines engines_;
 };
 

@@ -51,7 +51,10 @@ struct Report {
   std::uint64_t encodings = 0;  ///< pieces encoded by this rank
   std::size_t segments = 0;
   std::size_t temporary_bytes = 0;  ///< memory that the operation object holds
-  double seconds = 0, encode_seconds = 0, wire_seconds = 0, combine_seconds = 0, decode_seconds = 0;
+  double seconds = 0;               ///< from the start to the end
+  double measure_seconds = 0;       ///< of the inputs, for a bound
+  double encode_seconds = 0, combine_seconds = 0, decode_seconds = 0;
+  double wire_seconds = 0;  ///< the rest: messages, waiting, and whatever the program did meanwhile
 
   /// Uncompressed bytes per byte sent; 1 if no compressed message was sent (one rank, or the data rode along).
   double ratio() const {

@@ -77,6 +77,14 @@ template <class T> constexpr void explain_transport_abilities() {
       "wring: the transport has shares_thread, which must be true, but no member progress() that moves all "
       "its ranks and "
       "returns a wring::Progress: see docs/concepts.md");
+  constexpr bool tells_time = requires(T& link) {
+    { link.now() } -> std::convertible_to<double>;
+  };
+  constexpr bool spends_time = requires(T& link) { link.spend(Work::encode, std::size_t{}); };
+  static_assert(
+      tells_time == spends_time,
+      "wring: the transport has one of the members now(), which returns the seconds of a virtual clock, and "
+      "spend(wring::Work, std::size_t), which moves it on, but not the other: see docs/concepts.md");
 }
 
 template <class T> constexpr void explain_transport() {

@@ -46,8 +46,8 @@ concept SharedThreadTransport = Transport<T> && requires(T& link) {
 
 /// A transport whose ranks live in virtual time, as in a simulation:
 /// - `now()`: seconds on the clock of this rank, which never goes back.
-/// - `spend(work, bytes)`: this rank has worked on `bytes` of uncompressed values; its clock moves on by what that costs. Called once
-///   per piece of work, after it.
+/// - `spend(work, bytes)`: this rank has worked on `bytes` of uncompressed values (`wire`: has put together or checked a message of
+///   so many bytes); its clock moves on by what that costs. Called once for each piece of work, after it. Must not throw.
 /// All times in reports and timelines are then those of this clock.
 template <class T>
 concept VirtualTimeTransport = Transport<T> && requires(T& link, Work work, std::size_t bytes) {

@@ -12,6 +12,7 @@
 #include <wring/collective/executor/job.hpp>
 #include <wring/collective/executor/ride_along.hpp>
 #include <wring/collective/executor/shared.hpp>
+#include <wring/collective/executor/working.hpp>
 #include <wring/detail/hash.hpp>
 
 namespace wring::inline v0::detail {
@@ -176,7 +177,10 @@ template <class Codec, class Link, class Exec> class Agreement {
       if constexpr (!BoundedCompressor<Codec, Exec>)
         return {Cause::argument, rank, "the compressor promises no bound"};
       if constexpr (is_complex_v<T>) return {Cause::argument, rank, "complex sums have no bound"};
-      if constexpr (FloatElement<T>) t.magnitudes = measure<T>(s_.exec, t.in, t.bound->kind, workspace_);
+      if constexpr (FloatElement<T>) {
+        const Doing doing(s_, Work::measure, t.in.size_bytes());
+        t.magnitudes = measure<T>(s_.exec, t.in, t.bound->kind, workspace_);
+      }
     }
     if (s_.tensors.size() == 1 && s_.tensors[0].bound)
       head_.set_input(s_.tensors[0].magnitudes, s_.tensors[0].bound->kind);

@@ -13,6 +13,7 @@
 #include <wring/algorithm/recursive_doubling.hpp>
 #include <wring/collective/executor/head.hpp>
 #include <wring/collective/executor/unsent.hpp>
+#include <wring/collective/executor/working.hpp>
 #include <wring/transport/concept.hpp>
 
 namespace wring::inline v0::detail {
@@ -185,6 +186,7 @@ template <Transport Link> class Exchange {
   }
 
   void send(Link& link, int peer) {
+    const Region region(Work::wire);
     if (sent_ == outgoing_.size()) outgoing_.emplace_back();
     Outgoing& out = outgoing_[sent_];
     out.bytes.resize(sizeof(Head) + data_->max_bytes());

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,10 +53,10 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     shared_.link = &link, shared_.task = job_.task, shared_.options = job_.options;
     shared_.failure = {};
     edges_ = edges;
-    started_ = Clock::now();
     remembered_ = confirmed_ = settled_ = false, in_flight_ = true, stage_ = Stage::agreeing;
     segments_.clear();
-    sequence_ = link.session().next_sequence();
+    shared_.sequence = sequence_ = link.session().next_sequence(), shared_.segment = -1;
+    started_ = stage_began_ = shared_.now(), sent_before_ = 0;
     limit_in_flight();
     give_codecs(codec);
     begin_report();
@@ -176,6 +175,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   Progress agree() {
     const Progress p = agreement_.advance();
     if (p != Progress::finished) return p;
+    record(Timeline::Kind::agreement, stage_began_, sent_before_);
     if (agreement_.damaged()) {
       fail_and_leave(agreement_.damage());
     } else if (const Failure refusal = agreement_.refusal()) {
@@ -246,6 +246,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     Head head = agreement_.head();
     if (shared_.failure) head.fail(shared_.failure);
     confirmed_ = !shared_.failure;
+    stage_began_ = shared_.now(), sent_before_ = shared_.report.bytes_sent;
     confirmation_.start(*shared_.link, channel(0), head, nothing_);
     stage_ = Stage::confirming;
   }
@@ -257,6 +258,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     const Progress p = confirmation_.advance(*shared_.link);
     shared_.report.bytes_sent += confirmation_.sent() - before;
     if (p != Progress::finished) return p;
+    record(Timeline::Kind::confirmation, stage_began_, sent_before_);
     const Failure everywhere = confirmation_.head().failure();
     if (everywhere) shared_.failure = everywhere;
     if (confirmation_.head().flags & Head::damaged) {  // others may have heard that all is well
@@ -354,6 +356,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   void finish() {
     in_flight_ = false, stage_ = Stage::done;
+    record(Timeline::Kind::operation, started_, 0);
     release();
   }
 
@@ -366,6 +369,15 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     }
   }
 
+  /// A part of the operation that ends now. `sent`: bytes that had been sent before it.
+  void record(Timeline::Kind kind, double begin, std::uint64_t sent) {
+    if (!shared_.timeline) return;
+    shared_.segment = -1;
+    Timeline::Event event = shared_.event(kind, begin, shared_.now());
+    event.bytes = shared_.report.bytes_sent - sent;
+    shared_.timeline->add(event);
+  }
+
   virtual void deliver() {}  ///< the result goes from flat runs to the user's views
   virtual void release() {}  ///< the views are the user's again
 
@@ -376,8 +388,9 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
         if (t.codec) r.fallback_blocks += t.codec->fallback_blocks();
     r.temporary_bytes = shared_.pool.allocated();
     if constexpr (S::staged) r.temporary_bytes += shared_.messages.allocated();
-    r.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-    r.wire_seconds = std::max(0.0, r.seconds - r.encode_seconds - r.combine_seconds - r.decode_seconds);
+    r.seconds = shared_.now() - started_;
+    r.wire_seconds = std::max(0.0, r.seconds - r.measure_seconds - r.encode_seconds - r.combine_seconds -
+                                       r.decode_seconds);
     settled_ = true;
   }
 
@@ -392,7 +405,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   std::uint64_t sequence_ = 0;
   Stage stage_ = Stage::done;
   bool settled_ = true, in_flight_ = false, remembered_ = false, confirmed_ = false;
-  Clock::time_point started_{};
+  double started_ = 0, stage_began_ = 0;  ///< when
+  std::uint64_t sent_before_ = 0;         ///< bytes, before the stage
 };
 
 }  // namespace wring::inline v0::detail

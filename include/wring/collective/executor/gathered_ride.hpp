@@ -107,7 +107,7 @@ template <class Codec, class Link, class Exec> class GatheredRide {
         else
           adding_.add(sum, piece.span, Wire::coded, own_context(all, r));
       }
-      finish_values(s_.exec, sum, s_.options.operation == Operation::mean ? s_.plan.ranks : 1);
+      adding_.finish(sum);
       write_result(s_, all, std::span<const T>(sum));
       if constexpr (!host_accessible_v<Exec>) s_.exec.fence("wring::ride");  // `memory` goes back to the pool
     }

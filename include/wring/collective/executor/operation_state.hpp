@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <chrono>
 #include <string>
 
 #include <wring/collective/executor/message.hpp>
@@ -9,21 +8,6 @@
 #include <wring/transport/session.hpp>
 
 namespace wring::inline v0::detail {
-
-using Clock = std::chrono::steady_clock;
-
-/// Adds the time of a scope to a figure of the report.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds), begin_(Clock::now()) {}
-  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - begin_).count(); }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double& seconds_;
-  Clock::time_point begin_;
-};
 
 /// An operation in flight, as a Request sees it.
 class OperationState : public Pending {

@@ -7,8 +7,8 @@
 #include <string>
 #include <type_traits>
 
-#include <wring/collective/executor/operation_state.hpp>
 #include <wring/collective/executor/shared.hpp>
+#include <wring/collective/executor/working.hpp>
 #include <wring/detail/value_kernels.hpp>
 
 /// What becomes of one piece: encoded, combined, finished, decoded. Two ways, with the same interface: compressors that combine
@@ -34,7 +34,7 @@ template <class Space> void keep(Bytes<Space>& out, std::size_t bytes, const cha
 
 /// Encodes values into a fresh buffer.
 template <class S> auto encode(S& s, std::span<const typename S::T> values, const Context& context) {
-  Stopwatch watch(s.report.encode_seconds);
+  const Doing doing(s, Work::encode, values.size_bytes());
   auto& codec = *s.tensors[context.item].codec;
   Bytes<typename S::Space> out = s.pool.take(codec.max_compressed_bytes(values.size()));
   keep(out, codec.compress(s.exec, values, out.span, context), "max_compressed_bytes()");
@@ -44,7 +44,7 @@ template <class S> auto encode(S& s, std::span<const typename S::T> values, cons
 
 template <class S> void decode(S& s, std::span<const std::byte> bytes, std::span<typename S::T> values,
                                const Context& context) {
-  Stopwatch watch(s.report.decode_seconds);
+  const Doing doing(s, Work::decode, values.size_bytes());
   s.tensors[context.item].codec->decompress(s.exec, bytes, values, context);
 }
 
@@ -69,7 +69,7 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
 
   Bytes<typename S::Space> combine(const PieceRange& range, std::span<const std::byte> a,
                                    std::span<const std::byte> b, int terms, bool wide) {
-    Stopwatch watch(s_.report.combine_seconds);
+    const Doing doing(s_, Work::combine, range.count * sizeof(typename S::T));
     auto& codec = *s_.tensors[range.item].codec;
     Bytes<typename S::Space> out = s_.pool.take(codec.max_combined_bytes(range.count, terms));
     keep(out, codec.combine(s_.exec, a, b, out.span, context(range, Phase::hop, terms, wide)),
@@ -91,7 +91,7 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
     if constexpr (FinishingCompressor<Codec, Exec>) {
       auto& codec = *s_.tensors[range.item].codec;
       if (codec.finishes()) {
-        Stopwatch watch(s_.report.combine_seconds);
+        const Doing doing(s_, Work::combine, range.count * sizeof(typename S::T));
         Bytes<typename S::Space> out = s_.pool.take(std::max<std::size_t>(
             codec.max_combined_bytes(range.count, s_.plan.ranks), codec.max_compressed_bytes(range.count)));
         keep(out,
@@ -144,9 +144,7 @@ template <class Codec, class Link, class Exec> class ValuePieces {
     const std::span<T> mine = load(piece);
     piece.encoded.reset();
     piece.terms += terms;
-    Stopwatch watch(s_.report.combine_seconds);
-    const Context c = context(piece, Phase::hop, budget);
-    add(mine, theirs.span, wire, c);
+    add(mine, theirs.span, wire, context(piece, Phase::hop, budget));
   }
 
   void store(P& piece, Bytes<typename S::Space> theirs, int terms, Wire wire) {
@@ -162,8 +160,7 @@ template <class Codec, class Link, class Exec> class ValuePieces {
   }
 
   void finish(P& piece, Wire wire, int budget) {
-    const std::span<T> values = load(piece);
-    finish_values(s_.exec, values, s_.options.operation == Operation::mean ? s_.plan.ranks : 1);
+    finish(load(piece));
     piece.encoded.reset();
     piece.finished = true;
     if (wire == Wire::coded) encode_piece(piece, budget, true);
@@ -175,6 +172,7 @@ template <class Codec, class Link, class Exec> class ValuePieces {
 
   /// mine op= theirs.
   void add(std::span<T> mine, std::span<const std::byte> theirs, Wire wire, const Context& c) {
+    const Doing doing(s_, Work::combine, mine.size_bytes());
     auto& codec = *s_.tensors[c.item].codec;
     if (wire == Wire::raw)
       return combine_values<T>(s_.exec, mine, raw_values(theirs, mine.size()), s_.options.operation);
@@ -186,6 +184,12 @@ template <class Codec, class Link, class Exec> class ValuePieces {
     combine_values<T>(s_.exec, mine, decoded, s_.options.operation);
     if constexpr (!host_accessible_v<Exec>)
       s_.exec.fence("wring::combine");  // `memory` goes back to the pool
+  }
+
+  /// A complete sum becomes the result.
+  void finish(std::span<T> sum) {
+    const Doing doing(s_, Work::combine, sum.size_bytes());
+    finish_values(s_.exec, sum, s_.options.operation == Operation::mean ? s_.plan.ranks : 1);
   }
 
  private:

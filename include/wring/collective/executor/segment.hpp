@@ -12,6 +12,7 @@
 #include <wring/collective/executor/shared.hpp>
 #include <wring/collective/executor/unsent.hpp>
 #include <wring/collective/executor/uses.hpp>
+#include <wring/collective/executor/working.hpp>
 
 namespace wring::inline v0::detail {
 
@@ -60,6 +61,7 @@ template <class Codec, class Link, class Exec> class Segment {
   /// Takes one step, so that everything else is polled between pieces of work.
   Progress advance() {
     if (!running_) return Progress::blocked;
+    s_.segment = static_cast<std::int64_t>(index_);
     const bool reaped = reap();
     post();
     if (at_ < s_.plan.steps.size()) return step() || reaped ? Progress::moved : Progress::blocked;
@@ -76,6 +78,7 @@ template <class Codec, class Link, class Exec> class Segment {
   /// they need not wait either. True when nothing is in flight.
   bool abandon() {
     if (!running_) return true;
+    s_.segment = static_cast<std::int64_t>(index_);
     for (; at_ < s_.plan.steps.size(); ++at_)
       if (s_.plan.steps[at_].kind == Kind::send && !mute_) unsent_.add(at_, s_.plan.steps[at_].peer);
     if (!unsent_.attempt([this](std::size_t step) { send(step); })) retire(s_);
@@ -104,6 +107,7 @@ template <class Codec, class Link, class Exec> class Segment {
     std::size_t step = 0;
     HostBytes bytes;
     typename Link::Request request{};
+    double begin = 0;  ///< when it was started, if that is recorded
   };
 
   static constexpr std::size_t lookahead = 2;  ///< receives posted ahead
@@ -123,11 +127,24 @@ template <class Codec, class Link, class Exec> class Segment {
       } catch (...) {
         s_.fail(failure_from_current_exception(s_.plan.rank));
       }
+      record(Timeline::Kind::send, outgoing_.front(), outgoing_.front().bytes.span.size());
       outgoing_.erase(outgoing_.begin());
       any = true;
     }
     return any;
   }
+
+  /// A message whose end has just been found.
+  void record(Timeline::Kind kind, const Message& message, std::size_t bytes) {
+    if (!s_.timeline) return;
+    const Step& step = s_.plan.steps[message.step];
+    Timeline::Event event = s_.event(kind, message.begin, s_.now());
+    event.peer = step.peer, event.first = step.first, event.last = step.last, event.bytes = bytes;
+    s_.timeline->add(event);
+  }
+
+  /// When a message is started, if that is recorded.
+  double stamp() const { return s_.timeline ? s_.now() : 0; }
 
   bool arrived(Message& message) {
     try {
@@ -157,6 +174,7 @@ template <class Codec, class Link, class Exec> class Segment {
 
   void post(Message& m, std::size_t bytes) {
     m.bytes = s_.messages.take(bytes);
+    m.begin = stamp();
     m.request = s_.link->receive(s_.plan.steps[m.step].peer, channel_, m.bytes.span);
   }
 
@@ -196,10 +214,10 @@ template <class Codec, class Link, class Exec> class Segment {
   }
 
   /// Runs a piece of work unless this rank has failed; a failure is recorded, never thrown.
-  template <class Work> void guarded(Work work) {
+  template <class Action> void guarded(Action action) {
     if (s_.failure) return;
     try {
-      work();
+      action();
     } catch (...) {
       s_.fail(failure_from_current_exception(s_.plan.rank));
     }
@@ -222,10 +240,12 @@ template <class Codec, class Link, class Exec> class Segment {
       message = s_.messages.take(header_bytes + poison_text_bytes);
       seal_poison(message.span, header(step), s_.failure);
     }
+    const double begun = stamp();
+    const Region region(Work::wire);
     typename Link::Request request = s_.link->send(step.peer, channel_, message.span);
     s_.report.bytes_sent += message.span.size();
     ++s_.report.messages;
-    outgoing_.push_back({number, std::move(message), std::move(request)});
+    outgoing_.push_back({number, std::move(message), std::move(request), begun});
   }
 
   /// Encodes what is not yet encoded and gathers it behind header and table.
@@ -237,6 +257,7 @@ template <class Codec, class Link, class Exec> class Segment {
       bytes += round_up(sending_.back().size(), 64), raw += piece.range.count * sizeof(typename S::T);
     });
     const std::size_t table = table_bytes(sending_.size());
+    const Doing doing(s_, Work::wire, bytes + table);
     HostBytes message = s_.messages.take(bytes + table);
     std::byte* entry = message.span.data() + header_bytes;
     std::byte* to = entry + table;
@@ -282,13 +303,14 @@ template <class Codec, class Link, class Exec> class Segment {
       const auto got = s_.link->test(message.request);
       if (!got) return false;
       bytes = *got;
+      record(Timeline::Kind::receive, message, bytes);
     } catch (...) {
       s_.fail(failure_from_current_exception(s_.plan.rank));
     }
     bool left_over = false;
     guarded([&] {
       const std::span<std::byte> received = message.bytes.span.first(bytes);
-      const MessageHeader h = open(received, header(step));
+      const MessageHeader h = opened(received, step);
       left_over = h.agreed != s_.agreed;
       if (left_over) return;
       HostBytes taken = std::move(message.bytes);
@@ -303,6 +325,11 @@ template <class Codec, class Link, class Exec> class Segment {
     else
       incoming_.erase(incoming_.begin());
     return !left_over;
+  }
+
+  MessageHeader opened(std::span<std::byte> message, const Step& step) {
+    const Doing doing(s_, Work::wire, message.size());
+    return open(message, header(step));
   }
 
   /// Takes the pieces out of a message whose checksum is right; every size in it is checked all the same.

@@ -3,6 +3,8 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -17,6 +19,7 @@
 #include <wring/collective/executor/partition.hpp>
 #include <wring/collective/options.hpp>
 #include <wring/collective/report.hpp>
+#include <wring/collective/timeline.hpp>
 #include <wring/compressor/concept.hpp>
 #include <wring/transport/concept.hpp>
 
@@ -40,6 +43,7 @@ template <class Codec> struct Tensor {
 /// What all parts of one operation work on.
 template <class Codec, class Link, class Exec> struct Shared {
   using T = typename Codec::value_type;
+  using Transport = Link;
   using Space = typename Exec::memory_space;
   using HostSpace = typename MessageSpace<Exec>::type;
   static constexpr bool staged = !std::is_same_v<Space, HostSpace>;
@@ -56,6 +60,26 @@ template <class Codec, class Link, class Exec> struct Shared {
   std::uint64_t agreed = 0;
   Failure failure;
   Report report;
+  Timeline* timeline = nullptr;  ///< if events are to be recorded
+  std::uint64_t sequence = 0;    ///< number of the operation on its link
+  std::int64_t segment = -1;     ///< the one that is moving
+
+  /// Seconds on this rank's clock, of which the link may have a virtual one.
+  double now() const {
+    if constexpr (VirtualTimeTransport<Link>)
+      return link->now();
+    else
+      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+
+  Timeline::Event event(Timeline::Kind kind, double begin, double end) const {
+    return {.begin = begin,
+            .end = end,
+            .operation = sequence,
+            .segment = segment,
+            .rank = link->rank(),
+            .kind = kind};
+  }
 
   void fail(const Failure& cause) {
     if (!failure) failure = cause;
