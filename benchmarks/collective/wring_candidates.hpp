@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <wring/wring.hpp>
+
+#include "collective/candidate.hpp"
+#include "collective/problem.hpp"
+#include "collective/settings.hpp"
+
+namespace wring_benchmark {
+
+/// Any of the algorithms as one type, so that each compressor is compiled once.
+class AnySchedule {
+ public:
+  template <class A>
+    requires(!std::same_as<A, AnySchedule>)
+  AnySchedule(const A& model)
+      : name_(model.name()),
+        plan_([model](wring::Task task, int rank, int ranks) { return model.plan(task, rank, ranks); }) {}
+
+  std::string name() const { return name_; }
+  wring::Plan plan(wring::Task task, int rank, int ranks) const { return plan_(task, rank, ranks); }
+
+ private:
+  std::string name_;
+  std::function<wring::Plan(wring::Task, int, int)> plan_;
+};
+
+inline AnySchedule schedule_from(const std::string& name) {
+  if (name == "ring") return wring::Ring{};
+  if (name == "direct") return wring::Direct{};
+  if (name == "recursive_doubling") return wring::RecursiveDoubling{};
+  return wring::HalvingDoubling{};
+}
+
+class WringCandidates {
+ public:
+  WringCandidates(const Problem& problem, const Settings& settings, double allowed_error,
+                  wring::MpiTransport& link)
+      : problem_(problem), settings_(settings), allowed_error_(allowed_error), link_(link) {}
+
+  std::vector<Candidate> all() const {
+    std::vector<Candidate> candidates;
+    for (const auto& compressor : settings_.compressors)
+      for (const auto& algorithm : settings_.algorithms) candidates.push_back(one(compressor, algorithm));
+    return candidates;
+  }
+
+ private:
+  Candidate one(const std::string& compressor, const std::string& algorithm) const {
+    Candidate c{
+        .what = "wring " + compressor + "/" + algorithm, .compressor = compressor, .algorithm = algorithm};
+    c.allowance.same_bits = true;
+    const AnySchedule schedule = schedule_from(algorithm);
+    if (compressor == "grid") {
+      c.allowance.bound = allowed_error_, c.allowance.relative = problem_.ranks * 0x1p-53;
+      c.run = call(wring::Grid<float>(), schedule, settings_.bound);
+    } else if (compressor == "none") {
+      c.allowance.relative = problem_.ranks * 0x1p-24;
+      c.run = call(wring::None<float>(), schedule, std::nullopt);
+    } else {
+      c.allowance.relative = (problem_.ranks + 1) * 0x1p-8;  // as for MPI's cast
+      c.run = call(wring::Cast<wring::bhalf_t, float>(), schedule, std::nullopt);
+    }
+    return c;
+  }
+
+  template <class Codec>
+  std::function<wring::Report()> call(Codec codec, const AnySchedule& schedule,
+                                      std::optional<wring::Bound> bound) const {
+    using enum wring::Collective;
+    switch (problem_.collective) {
+    case allreduce:
+      return group_of<wring::Allreduce<Codec, wring::MpiTransport, AnySchedule>>(codec, schedule, bound);
+    case reduce_scatter:
+      return group_of<wring::ReduceScatter<Codec, wring::MpiTransport, AnySchedule>>(codec, schedule, bound);
+    case allgather:
+      return group_of<wring::Allgather<Codec, wring::MpiTransport, AnySchedule>>(codec, schedule, bound);
+    default: return broadcast_of(codec, schedule, bound);
+    }
+  }
+
+  template <class Operation, class Codec>
+  std::function<wring::Report()> group_of(Codec codec, const AnySchedule& schedule,
+                                          std::optional<wring::Bound> bound) const {
+    const auto operation = std::make_shared<Operation>(codec, link_, schedule, settings_.options);
+    return [operation, in = problem_.in, out = problem_.out, bound] {
+      return (*operation)(Exec{}, wring::group(wring::item(in, out, bound)));
+    };
+  }
+
+  template <class Codec> std::function<wring::Report()>
+  broadcast_of(Codec codec, const AnySchedule& schedule, std::optional<wring::Bound> bound) const {
+    using Operation = wring::Broadcast<Codec, wring::MpiTransport, AnySchedule>;
+    const auto operation = std::make_shared<Operation>(codec, link_, schedule, settings_.options);
+    return [operation, data = problem_.out, bound] {
+      return (*operation)(Exec{}, wring::group(wring::item(data, bound)), 0);
+    };
+  }
+
+  using Exec = Kokkos::DefaultHostExecutionSpace;
+
+  const Problem& problem_;
+  const Settings& settings_;
+  double allowed_error_;
+  wring::MpiTransport& link_;
+};
+
+}  // namespace wring_benchmark
