@@ -18,6 +18,7 @@ struct Candidate {
   bool uncompressed_mpi = false;          ///< MPI on the values themselves, chosen by MPI or forced
   std::optional<double> nominal_ratio{};  ///< of MPI, whose bytes nobody counts
   Allowance allowance{};
+  std::function<void()> before{}, after{};  ///< what belongs to every run and is not timed; may be empty
   std::function<wring::Report()> run{};
 };
 

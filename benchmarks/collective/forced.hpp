@@ -3,115 +3,91 @@
 
 #include <mpi.h>
 
-#include <cstring>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <wring/operation.hpp>
 
+#include "collective/control_variable.hpp"
+
 namespace wring_benchmark {
 
-/// A control variable of the MPI library; nothing happens where the library has none of that name.
-class ControlVariable {
- public:
-  explicit ControlVariable(const std::string& name) {
-    int index = 0, objects = 0;
-    if (MPI_T_cvar_get_index(name.c_str(), &index) != MPI_SUCCESS) return;
-    int name_length = 0, description_length = 0, verbosity = 0, binding = 0, scope = 0;
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    MPI_T_cvar_get_info(index, nullptr, &name_length, &verbosity, &type, &enumeration_, nullptr,
-                        &description_length, &binding, &scope);
-    if (MPI_T_cvar_handle_alloc(index, nullptr, &handle_, &objects) != MPI_SUCCESS) return;
-    there_ = objects == 1;
-    read(before_);
-  }
-  ControlVariable(const ControlVariable&) = delete;
-  ControlVariable& operator=(const ControlVariable&) = delete;
-  ~ControlVariable() {
-    if (there_) MPI_T_cvar_write(handle_, before_);
-    if (there_) MPI_T_cvar_handle_free(&handle_);
-  }
-
-  bool write(int value) {
-    alignas(int) char bytes[size] = {};
-    std::memcpy(bytes, &value, sizeof value);  // a little-endian int serves for a bool
-    return there_ && MPI_T_cvar_write(handle_, bytes) == MPI_SUCCESS;
-  }
-
-  /// What it may be, where the library enumerates that.
-  std::vector<std::pair<int, std::string>> choices() const {
-    std::vector<std::pair<int, std::string>> all;
-    if (!there_ || enumeration_ == MPI_T_ENUM_NULL) return all;
-    int count = 0, length = 0;
-    MPI_T_enum_get_info(enumeration_, &count, nullptr, &length);
-    for (int i = 0; i < count; ++i) {
-      char name[128] = {};
-      int value = 0, room = sizeof name;
-      if (MPI_T_enum_get_item(enumeration_, i, &value, name, &room) == MPI_SUCCESS)
-        all.emplace_back(value, name);
-    }
-    return all;
-  }
-
- private:
-  static constexpr int size = 64;
-  void read(char* bytes) {
-    if (there_) there_ = MPI_T_cvar_read(handle_, bytes) == MPI_SUCCESS;
-  }
-
-  MPI_T_cvar_handle handle_ = MPI_T_CVAR_HANDLE_NULL;
-  MPI_T_enum enumeration_ = MPI_T_ENUM_NULL;
-  alignas(int) char before_[size] = {};
-  bool there_ = false;
-};
-
-/// Communicators on which Open MPI carries out one collective by one algorithm of its component `tuned`, which reads its settings
-/// whenever a communicator is made. None with other MPI libraries: benchmarks/collective/run forces those from outside.
+/// MPI's algorithms for one collective, each of which can be forced within one program, so that they can be timed in turn. The MPI
+/// library is told through its control variables:
+/// - Open MPI's component `tuned` reads them whenever a communicator is made: there is one communicator for each algorithm.
+/// - MPICH reads them in every call: `select` before it, `release` after it. Where an algorithm cannot serve, it takes its own choice.
+/// There are none with other MPI libraries. Left out are the linear algorithms and MPICH's nonblocking ones.
 class ForcedAlgorithms {
  public:
   struct Forced {
     std::string name;
+    int value;
     MPI_Comm communicator;
   };
 
   explicit ForcedAlgorithms(wring::Collective collective) {
-    int level = 0, ranks = 1;
+    int level = 0;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    {
-      ControlVariable dynamic("coll_tuned_use_dynamic_rules"), other("coll_han_priority"),
-          algorithm(variable(collective));
-      for (const auto& [value, name] : algorithm.choices()) {
-        const bool slow = name == "ignore" || name.ends_with("linear"), pairs_only = name == "two_proc";
-        if (slow || (pairs_only && ranks != 2)) continue;
-        if (!dynamic.write(1) || !algorithm.write(value)) continue;
-        other.write(0);
-        MPI_Comm_dup(MPI_COMM_WORLD, &forced_.emplace_back(name, MPI_COMM_NULL).communicator);
-      }
-    }
-    MPI_T_finalize();
+    make_communicators(open_mpi_variable(collective));
+    if (!forced_.empty()) return;
+    in_calls_.emplace(mpich_variable(collective));
+    for (const auto& [value, name] : in_calls_->choices())
+      if (name != "auto" && name != "nb") forced_.push_back({name, value, MPI_COMM_WORLD});
   }
   ForcedAlgorithms(const ForcedAlgorithms&) = delete;
   ForcedAlgorithms& operator=(const ForcedAlgorithms&) = delete;
   ~ForcedAlgorithms() {
-    for (Forced& f : forced_) MPI_Comm_free(&f.communicator);
+    for (Forced& f : forced_)
+      if (f.communicator != MPI_COMM_WORLD) MPI_Comm_free(&f.communicator);
+    in_calls_.reset();
+    MPI_T_finalize();
   }
 
   const std::vector<Forced>& all() const { return forced_; }
 
+  void select(const Forced& forced) {
+    if (in_calls_) in_calls_->write(forced.value);
+  }
+  void release() {
+    if (in_calls_) in_calls_->restore();
+  }
+
  private:
-  static std::string variable(wring::Collective collective) {
+  void make_communicators(const std::string& variable) {
+    int ranks = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    ControlVariable dynamic("coll_tuned_use_dynamic_rules"), algorithm(variable);
+    ControlVariable other("coll_han_priority");  // a component that goes before `tuned` on several nodes
+    for (const auto& [value, name] : algorithm.choices()) {
+      const bool slow = name == "ignore" || name.ends_with("linear"), pairs_only = name == "two_proc";
+      if (slow || (pairs_only && ranks != 2) || !dynamic.write(1) || !algorithm.write(value)) continue;
+      other.write(0);
+      MPI_Comm_dup(MPI_COMM_WORLD, &forced_.emplace_back(name, value, MPI_COMM_NULL).communicator);
+    }
+  }
+
+  static std::string open_mpi_variable(wring::Collective collective) {
     using enum wring::Collective;
-    const std::string name = collective == allreduce        ? "allreduce"
-                             : collective == reduce_scatter ? "reduce_scatter_block"
-                             : collective == allgather      ? "allgather"
-                                                            : "bcast";
-    return "coll_tuned_" + name + "_algorithm";
+    switch (collective) {
+    case allreduce: return "coll_tuned_allreduce_algorithm";
+    case reduce_scatter: return "coll_tuned_reduce_scatter_block_algorithm";
+    case allgather: return "coll_tuned_allgather_algorithm";
+    default: return "coll_tuned_bcast_algorithm";
+    }
+  }
+  static std::string mpich_variable(wring::Collective collective) {
+    using enum wring::Collective;
+    switch (collective) {
+    case allreduce: return "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM";
+    case reduce_scatter: return "MPIR_CVAR_REDUCE_SCATTER_BLOCK_INTRA_ALGORITHM";
+    case allgather: return "MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM";
+    default: return "MPIR_CVAR_BCAST_INTRA_ALGORITHM";
+    }
   }
 
   std::vector<Forced> forced_;
+  std::optional<ControlVariable> in_calls_;
 };
 
 }  // namespace wring_benchmark

@@ -68,19 +68,28 @@ class Measurement {
     wring::Report report;
     for (int call = 0; call < calls(); ++call) {
       problem_.restore();
-      MPI_Barrier(MPI_COMM_WORLD);
-      const double start = MPI_Wtime();
-      report = candidates_[which].run();
-      seconds += MPI_Wtime() - start;
+      seconds += run(candidates_[which], report);
     }
     series_[which].reports.push_back(report);
     return seconds / calls();
   }
 
+  /// Gives the seconds from the barrier to the end of this rank's part.
+  static double run(const Candidate& candidate, wring::Report& report) {
+    if (candidate.before) candidate.before();
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = MPI_Wtime();
+    report = candidate.run();
+    const double seconds = MPI_Wtime() - start;
+    if (candidate.after) candidate.after();
+    return seconds;
+  }
+
   /// One run that is not timed. Where wring guarantees a bound, the guarantee must hold, and be no more than was asked for.
   Verdict judge(std::size_t which) {
     problem_.wipe();
-    const wring::Report report = candidates_[which].run();
+    wring::Report report;
+    run(candidates_[which], report);
     Allowance allowance = candidates_[which].allowance;
     if (allowance.bound > 0) {
       const bool as_asked = report.bound && *report.bound <= allowance.bound * (1 + 1e-12);

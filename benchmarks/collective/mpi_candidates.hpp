@@ -39,13 +39,16 @@ inline Candidate mpi_cast(const Problem& problem) {
 
 /// MPI's own choice first, then its algorithms forced, then the cast.
 inline std::vector<Candidate> mpi_candidates(const Problem& problem, const std::string& which,
-                                             const ForcedAlgorithms& forced) {
+                                             ForcedAlgorithms& forced) {
   std::vector<Candidate> candidates;
   if (which == "none") return candidates;
   candidates.push_back(plain_mpi(problem, "", MPI_COMM_WORLD));
-  if (which == "all")
-    for (const auto& f : forced.all())
-      candidates.push_back(plain_mpi(problem, " forced " + f.name, f.communicator));
+  for (const auto& f : forced.all()) {
+    if (which != "all") break;
+    Candidate& c = candidates.emplace_back(plain_mpi(problem, " forced " + f.name, f.communicator));
+    c.before = [&forced, &f] { forced.select(f); };
+    c.after = [&forced] { forced.release(); };
+  }
   candidates.push_back(mpi_cast(problem));
   return candidates;
 }

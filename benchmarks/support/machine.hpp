@@ -48,7 +48,7 @@ inline std::string compiled_for() {
 #endif
 }
 
-/// The revision is what the environment variable WRING_REVISION says (benchmarks/collective/run sets it), or the version.
+/// The revision is what the environment variable WRING_REVISION says (benchmarks/run sets it), or the version.
 inline JsonObject machine() {
   const char* revision = std::getenv("WRING_REVISION");
   const auto version = fmt::format("{}.{}.{}", WRING_VERSION_MAJOR, WRING_VERSION_MINOR, WRING_VERSION_PATCH);
