@@ -36,9 +36,10 @@ template <class Space> class Buffer {
 template <class Space> struct Bytes {
   std::shared_ptr<Buffer<Space>> buffer;
   std::span<std::byte> span{};
+  std::byte* image = nullptr;  ///< where the message begins that these bytes are a part of, if they are
 
   explicit operator bool() const { return buffer != nullptr; }
-  void reset() { buffer.reset(), span = {}; }
+  void reset() { buffer.reset(), span = {}, image = nullptr; }
 };
 
 /// Buffers that are used again as soon as nobody but the pool holds them, so that a repeated operation allocates nothing.
@@ -56,7 +57,7 @@ template <class Space> class Pool {
       allocated_ += buffers_.back()->capacity();
       best = &buffers_.back();
     }
-    return {*best, {(*best)->data(), bytes}};
+    return {*best, {(*best)->data(), bytes}, nullptr};
   }
 
   /// Bytes held now, idle ones included: the temporary memory of the operation.

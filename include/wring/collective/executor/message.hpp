@@ -85,6 +85,15 @@ inline void seal(std::span<std::byte> message, MessageHeader header) {
   std::memcpy(message.data(), &header, header_bytes);
 }
 
+/// Whether a message that has been sealed is the one that `header` would make.
+inline bool sealed_as(std::span<const std::byte> message, const MessageHeader& header) {
+  MessageHeader present;
+  std::memcpy(&present, message.data(), header_bytes);
+  MessageHeader wanted = header;
+  wanted.bytes = message.size(), wanted.checksum = present.checksum;
+  return std::memcmp(&present, &wanted, header_bytes) == 0;
+}
+
 /// Writes a poisoned message into `message` (header_bytes + poison_text_bytes long).
 inline void seal_poison(std::span<std::byte> message, MessageHeader header, const Failure& failure) {
   header.cause = static_cast<std::uint16_t>(failure.cause), header.failed_rank = failure.rank,
@@ -96,8 +105,7 @@ inline void seal_poison(std::span<std::byte> message, MessageHeader header, cons
 }
 
 /// Checks a message against what the plan says must come. Returns its header; throws TransportError when it is damaged or of another
-/// step. An intact message of another operation was left on the channel by one that failed: `agreed` tells. The bytes are changed
-/// (the checksum field is zeroed).
+/// step. An intact message of another operation was left on the channel by one that failed: `agreed` tells.
 inline MessageHeader open(std::span<std::byte> message, const MessageHeader& expected) {
   MessageHeader header;
   if (message.size() < header_bytes)
@@ -112,6 +120,7 @@ inline MessageHeader open(std::span<std::byte> message, const MessageHeader& exp
   std::memcpy(message.data(), &header, header_bytes);
   if (header.bytes != message.size() || checksum(message) != sum)
     throw TransportError("a message is damaged (checksum)");
+  std::memcpy(message.data() + offsetof(MessageHeader, checksum), &sum, sizeof sum);
   if (header.agreed != expected.agreed) return header;
   if (header.segment != expected.segment || header.first != expected.first || header.last != expected.last ||
       (header.cause == 0 && (header.pieces != expected.pieces || header.raw != expected.raw)))

@@ -32,12 +32,13 @@ template <class Space> void keep(Bytes<Space>& out, std::size_t bytes, const cha
   out.span = out.span.first(bytes);
 }
 
-/// Encodes values into a fresh buffer.
+/// Encodes values.
 template <class S> auto encode(S& s, std::span<const typename S::T> values, const Context& context) {
   const Doing doing(s, Work::encode, values.size_bytes());
   auto& codec = *s.tensors[context.item].codec;
-  Bytes<typename S::Space> out = s.pool.take(codec.max_compressed_bytes(values.size()));
+  Bytes<typename S::Space> out = s.room.take(codec.max_compressed_bytes(values.size()));
   keep(out, codec.compress(s.exec, values, out.span, context), "max_compressed_bytes()");
+  s.room.keep(out);
   ++s.report.encodings;
   return out;
 }
@@ -55,6 +56,20 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
   using P = Piece<Codec, Exec>;
   explicit CombiningPieces(S& shared) : s_(shared) {}
 
+  /// Whether a step leaves pieces that it has encoded.
+  bool encodes(const Step& step) const {
+    if constexpr (FinishingCompressor<Codec, Exec>)
+      if (step.kind == Kind::finish) return s_.tensors[0].codec->finishes();
+    return step.kind == Kind::send || step.kind == Kind::combine;
+  }
+
+  /// Encodes this rank's own values, if nothing is encoded yet.
+  void own(P& piece, bool wide) {
+    if (piece.encoded) return;
+    if (!s_.has_input(piece.block)) throw CodecError("the plan sends a block that this rank does not hold");
+    piece.encoded = encode(s_, s_.input(piece.range), context(piece.range, Phase::own, 1, wide));
+  }
+
   /// The bytes that a send of this piece carries.
   std::span<const std::byte> to_send(P& piece, Wire wire, int /*budget*/, bool /*read_later*/) {
     own(piece, wire == Wire::raw);
@@ -71,9 +86,10 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
                                    std::span<const std::byte> b, int terms, bool wide) {
     const Doing doing(s_, Work::combine, range.count * sizeof(typename S::T));
     auto& codec = *s_.tensors[range.item].codec;
-    Bytes<typename S::Space> out = s_.pool.take(codec.max_combined_bytes(range.count, terms));
+    Bytes<typename S::Space> out = s_.room.take(codec.max_combined_bytes(range.count, terms));
     keep(out, codec.combine(s_.exec, a, b, out.span, context(range, Phase::hop, terms, wide)),
          "max_combined_bytes()");
+    s_.room.keep(out);
     return out;
   }
 
@@ -92,11 +108,12 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
       auto& codec = *s_.tensors[range.item].codec;
       if (codec.finishes()) {
         const Doing doing(s_, Work::combine, range.count * sizeof(typename S::T));
-        Bytes<typename S::Space> out = s_.pool.take(std::max<std::size_t>(
+        Bytes<typename S::Space> out = s_.room.take(std::max<std::size_t>(
             codec.max_combined_bytes(range.count, s_.plan.ranks), codec.max_compressed_bytes(range.count)));
         keep(out,
              codec.finish(s_.exec, sum.span, out.span, context(range, Phase::final, s_.plan.ranks, false)),
              "max_combined_bytes()");
+        s_.room.keep(out);
         return out;
       }
     }
@@ -112,12 +129,6 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
   }
 
  private:
-  void own(P& piece, bool wide) {
-    if (piece.encoded) return;
-    if (!s_.has_input(piece.block)) throw CodecError("the plan sends a block that this rank does not hold");
-    piece.encoded = encode(s_, s_.input(piece.range), context(piece.range, Phase::own, 1, wide));
-  }
-
   Context context(const PieceRange& range, Phase phase, int terms, bool wide) {
     return s_.context(range, phase, terms, std::numeric_limits<double>::infinity(), wide);
   }
@@ -132,6 +143,13 @@ template <class Codec, class Link, class Exec> class ValuePieces {
   using T = typename S::T;
   using P = Piece<Codec, Exec>;
   explicit ValuePieces(S& shared) : s_(shared) {}
+
+  bool encodes(const Step& step) const {
+    return step.wire == Wire::coded && (step.kind == Kind::send || step.kind == Kind::finish);
+  }
+
+  /// What combining starts from.
+  void own(P& piece, bool /*wide*/) { load(piece); }
 
   /// Encoding a piece replaces it by its decoded value, so that this rank holds what its peers get.
   std::span<const std::byte> to_send(P& piece, Wire wire, int budget, bool read_later) {

@@ -178,11 +178,17 @@ template <class Codec, class Link, class Exec> class Segment {
     m.request = s_.link->receive(s_.plan.steps[m.step].peer, channel_, m.bytes.span);
   }
 
+  std::size_t most_piece_bytes(const Step& step) {
+    std::size_t bytes = 0;
+    each_piece(step, [&](auto& piece) { bytes += round_up(s_.worst_bytes(piece.range), 64); });
+    return bytes;
+  }
+
   /// The longest message that can come in a step.
   std::size_t most_bytes(const Step& step) {
-    std::size_t bytes = 0, count = 0;
-    each_piece(step, [&](auto& piece) { bytes += round_up(s_.worst_bytes(piece.range), 64), ++count; });
-    return header_bytes + std::max(table_bytes(count) + bytes, poison_text_bytes);
+    std::size_t count = 0;
+    each_piece(step, [&](auto&) { ++count; });
+    return header_bytes + std::max(table_bytes(count) + most_piece_bytes(step), poison_text_bytes);
   }
 
   /// The message that came first was left on the channel by an operation of long ago: the next receive from that peer takes its
@@ -205,7 +211,10 @@ template <class Codec, class Link, class Exec> class Segment {
       if (outgoing_.size() >= window) return false;
       send(at_);
     } else if (step.kind == Kind::finish) {
-      guarded([&] { each_piece(step, [&](auto& piece) { work_.finish(piece, step.wire, step.budget); }); });
+      guarded([&] {
+        [[maybe_unused]] const auto image = image_of(step);
+        each_piece(step, [&](auto& piece) { work_.finish(piece, step.wire, step.budget); });
+      });
     } else if (!receive(step)) {
       return false;
     }
@@ -248,33 +257,93 @@ template <class Codec, class Link, class Exec> class Segment {
     outgoing_.push_back({number, std::move(message), std::move(request), begun});
   }
 
-  /// Encodes what is not yet encoded and gathers it behind header and table.
+  /// Encodes what is not yet encoded, as a message; puts together what lies apart.
   HostBytes assemble(const Step& step) {
+    encode(step);
+    HostBytes message;
+    if (!in_place(step, message)) message = put_together(step);
+    each_piece(step, [&](auto& piece) { s_.report.bytes_raw += piece.range.count * sizeof(typename S::T); });
+    forget(step);
+    return message;
+  }
+
+  /// Leaves in `sending_` what the message carries.
+  void encode(const Step& step) {
+    [[maybe_unused]] const auto image = image_of(step);
     sending_.clear();
-    std::size_t bytes = header_bytes, raw = 0;
     each_piece(step, [&](auto& piece) {
       sending_.push_back(work_.to_send(piece, step.wire, step.budget, read_later(piece.block, step)));
-      bytes += round_up(sending_.back().size(), 64), raw += piece.range.count * sizeof(typename S::T);
     });
-    const std::size_t table = table_bytes(sending_.size());
-    const Doing doing(s_, Work::wire, bytes + table);
-    HostBytes message = s_.messages.take(bytes + table);
-    std::byte* entry = message.span.data() + header_bytes;
-    std::byte* to = entry + table;
-    std::memset(entry, 0, table);
+  }
+
+  /// Opens room for a message with the pieces that a step encodes, if it does, for as long as the result lives. Devices have their
+  /// pieces in other memory.
+  struct NoImage {};
+  auto image_of(const Step& step) {
+    if constexpr (S::staged) {
+      return NoImage{};
+    } else {
+      std::size_t count = 0, encoded = 0;
+      each_piece(step, [&](auto& piece) { ++count, encoded += piece.encoded ? 1 : 0; });
+      const bool wanted = work_.encodes(step) && (step.kind != Kind::send || encoded == 0);
+      return typename Room<typename S::Space>::Image(s_.room, wanted ? count : 0,
+                                                     wanted ? most_piece_bytes(step) : 0);
+    }
+  }
+
+  /// Whether the pieces of a step lie as in a message, which need only be sealed, or has been sent before.
+  bool in_place(const Step& step, HostBytes& message) {
+    if constexpr (S::staged) return false;
+    const Piece<Codec, Exec>& first = pieces_[first_piece_[static_cast<std::size_t>(step.first)]];
+    if (sending_.empty() || !first.encoded || first.encoded.image == nullptr) return false;
+    const std::byte* next = first.encoded.image + header_bytes + table_bytes(sending_.size());
+    bool right = true;
     std::size_t i = 0;
     each_piece(step, [&](auto& piece) {
-      const std::uint64_t word = PieceEntry{sending_[i].size(), piece.terms}.word();
-      std::memcpy(entry + 8 * i, &word, 8);
-      copy_bytes<typename S::HostSpace, typename S::Space>(s_.exec, sending_[i], to);
-      const std::size_t padded = round_up(sending_[i].size(), 64);
-      std::memset(to + sending_[i].size(), 0, padded - sending_[i].size());
-      to += padded, ++i;
+      right = right && piece.encoded && piece.encoded.image == first.encoded.image &&
+              sending_[i].data() == piece.encoded.span.data() && sending_[i].data() == next;
+      next += round_up(sending_[i++].size(), 64);
     });
+    if (!right) return false;
+    message = {first.encoded.buffer,
+               {first.encoded.image, static_cast<std::size_t>(next - first.encoded.image)},
+               first.encoded.image};
+    const MessageHeader h = header(step);
+    if (message.span[0] != std::byte{0}) return sealed_as(message.span, h);
+    const Doing doing(s_, Work::wire, message.span.size());
     s_.exec.fence("wring::send");
-    forget(step);
+    write_table(step, message.span);
+    seal(message.span, h);
+    return true;
+  }
+
+  void write_table(const Step& step, std::span<std::byte> message) {
+    std::byte* entry = message.data() + header_bytes;
+    std::memset(entry, 0, table_bytes(sending_.size()));
+    std::size_t i = 0;
+    each_piece(step, [&](auto& piece) {
+      const std::uint64_t word = PieceEntry{sending_[i++].size(), piece.terms}.word();
+      std::memcpy(entry, &word, 8);
+      entry += 8;
+    });
+  }
+
+  /// Copies the pieces behind header and table.
+  HostBytes put_together(const Step& step) {
+    std::size_t bytes = header_bytes + table_bytes(sending_.size());
+    for (const auto& piece : sending_) bytes += round_up(piece.size(), 64);
+    const Doing doing(s_, Work::wire, bytes);
+    HostBytes message = s_.messages.take(bytes);
+    std::byte* to = message.span.data() + header_bytes + table_bytes(sending_.size());
+    for (const auto& piece : sending_) {
+      copy_bytes<typename S::HostSpace, typename S::Space>(s_.exec, piece, to);
+      const std::size_t padded = round_up(piece.size(), 64);
+      std::memset(to + piece.size(), 0, padded - piece.size());
+      to += padded;
+    }
+    s_.exec.fence("wring::send");
+    write_table(step, message.span);
     seal(message.span, header(step));
-    s_.report.bytes_raw += raw;
     return message;
   }
 
@@ -339,13 +408,16 @@ template <class Codec, class Link, class Exec> class Segment {
     const std::byte* entry = message.span.data() + header_bytes;
     std::size_t at = header_bytes + table_bytes(count);
     if (at > message.span.size()) throw TransportError("a message is too short for its table");
+    if (step.kind == Kind::combine)
+      each_piece(step, [&](auto& piece) { work_.own(piece, step.wire == Wire::raw); });
+    [[maybe_unused]] const auto image = image_of(step);
     each_piece(step, [&](auto& piece) {
       std::uint64_t word = 0;
       std::memcpy(&word, entry, 8);
       entry += 8;
       const PieceEntry e = PieceEntry::from(word);
       if (e.bytes > message.span.size() - at) throw TransportError("a piece is longer than its message");
-      auto theirs = on_device({message.buffer, message.span.subspan(at, e.bytes)});
+      auto theirs = on_device({message.buffer, message.span.subspan(at, e.bytes), message.span.data()});
       at += std::min(round_up(e.bytes, 64), message.span.size() - at);
       if (step.kind == Kind::combine)
         work_.combine(piece, std::move(theirs), e.terms, step.wire, step.budget);

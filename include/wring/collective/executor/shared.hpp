@@ -17,6 +17,7 @@
 #include <wring/collective/executor/magnitudes.hpp>
 #include <wring/collective/executor/message.hpp>
 #include <wring/collective/executor/partition.hpp>
+#include <wring/collective/executor/room.hpp>
 #include <wring/collective/options.hpp>
 #include <wring/collective/report.hpp>
 #include <wring/collective/timeline.hpp>
@@ -56,6 +57,7 @@ template <class Codec, class Link, class Exec> struct Shared {
   Partition partition;
   std::vector<Tensor<Codec>> tensors;
   Pool<Space> pool;
+  Room<Space> room{pool};
   std::conditional_t<staged, Pool<HostSpace>, Pool<Space>&> messages = message_pool();
   std::uint64_t agreed = 0;
   Failure failure;
