@@ -119,6 +119,19 @@ concept AnticipatingCompressor = CombiningCompressor<C, Exec> && requires(const 
   { codec.interchangeable(other) } -> std::convertible_to<bool>;
 };
 
+/// Measures while it encodes: `compress_and_measure(exec, values, bytes, context, max_abs)` is compress, and raises `max_abs` to a
+/// bound of the finite |values| that may be coarse. Where values exceed what the parameters allow it returns any size and raises
+/// max_abs to infinity instead of throwing. Inputs with an absolute bound are then read once: encoded before the ranks agree.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept MeasuringCompressor =
+    AnticipatingCompressor<C, Exec> &&
+    requires(C& codec, const Exec& exec, std::span<const typename C::value_type> values,
+             std::span<std::byte> bytes, const Context& context, double& max_abs) {
+      {
+        codec.compress_and_measure(exec, values, bytes, context, max_abs)
+      } -> std::convertible_to<std::size_t>;
+    };
+
 /// Turns the encoded complete sum into the encoded result (a rounding shift, an entropy stage). Runs once per result element.
 /// `finishes()` says whether there is anything to do with the parameters set; if not, `finish` is not called.
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>

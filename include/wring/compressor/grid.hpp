@@ -4,6 +4,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,11 @@ namespace wring::inline v0 {
 /// combined in the order of the plan; `reproducible()` is then false for sums. Memory: none of its own. Half
 /// types are computed in float.
 template <FloatElement T> class Grid {
+  template <class Exec>
+  static constexpr bool on_host =
+      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible &&
+      Kokkos::SpaceAccessibility<Exec, Kokkos::HostSpace>::accessible;
+
  public:
   using value_type = T;
 
@@ -106,6 +112,21 @@ template <FloatElement T> class Grid {
     }
   }
 
+  /// The bound of the magnitudes is a power of two times the step. Hosts only.
+  template <class Exec>
+    requires on_host<Exec>
+  std::size_t compress_and_measure(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
+                                   const Context& context, double& max_abs) {
+    const Parameters p = parameters(context);
+    const detail::grid::Progress total = detail::grid_encode_and_measure<T>(
+        exec, values, bytes, p, detail::grid::kernels_for(detail::grid::best_level()));
+    const bool known = total.too_large == 0 && p.form != Form::values;
+    const double most = known ? (std::ldexp(1.0, static_cast<int>(std::bit_width(total.quanta))) + 1) * p.step
+                              : std::numeric_limits<double>::infinity();
+    max_abs = std::max(max_abs, most);
+    return total.out;
+  }
+
   template <class Exec>
   void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
                   const Context& context) const {
@@ -165,11 +186,6 @@ template <FloatElement T> class Grid {
   static constexpr std::size_t streamed_bytes = 32
                                                 << 20;  ///< tensors from here on are decoded past the caches
 
-  template <class Exec>
-  static constexpr bool on_host =
-      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible &&
-      Kokkos::SpaceAccessibility<Exec, Kokkos::HostSpace>::accessible;
-
   /// For one call: only complete sums of a reduction have been rounded by the shift, and only those are
   /// divided.
   Parameters parameters(const Context& context) const {
@@ -199,7 +215,7 @@ template <FloatElement T> class Grid {
 namespace detail {
 template <class C>
 concept GridAbilities =
-    BoundedCompressor<C> && FinishingCompressor<C> && AnticipatingCompressor<C> && CountsFallbacks<C>;
+    BoundedCompressor<C> && FinishingCompressor<C> && MeasuringCompressor<C> && CountsFallbacks<C>;
 }
 static_assert(detail::GridAbilities<Grid<float>> && detail::GridAbilities<Grid<double>>);
 static_assert(detail::GridAbilities<Grid<half_t>> && detail::GridAbilities<Grid<bhalf_t>>);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <wring/collective/executor/ahead.hpp>
 #include <wring/collective/executor/exchange.hpp>
 #include <wring/collective/executor/exchange_data.hpp>
 #include <wring/collective/executor/job.hpp>
@@ -24,7 +25,7 @@ template <class Codec, class Link, class Exec> class Agreement {
   using S = Shared<Codec, Link, Exec>;
   using T = typename S::T;
 
-  explicit Agreement(S& shared) : s_(shared), ride_(shared) {}
+  Agreement(S& shared, Ahead<Codec, Link, Exec>& ahead) : s_(shared), ahead_(ahead), ride_(shared) {}
 
   RideAlong<Codec, Link, Exec>& ride() { return ride_; }
 
@@ -70,6 +71,7 @@ template <class Codec, class Link, class Exec> class Agreement {
     try {
       if (!job.failure)
         ride_.choose(job);  // alike on all ranks; one whose call is at fault says no more than that
+      if (!failure && !ride_.chosen() && ahead_.choose()) ahead_.encode(job.counts);
       if (!failure) failure = measure_inputs();
       if (!failure) ride_.give();
     } catch (...) {
@@ -169,7 +171,9 @@ template <class Codec, class Link, class Exec> class Agreement {
   /// Magnitudes of this rank's inputs, as far as a bound needs them.
   Failure measure_inputs() {
     const int rank = s_.link->rank();
-    for (auto& t : s_.tensors) {
+    for (std::size_t i = 0; i < s_.tensors.size(); ++i) {
+      auto& t = s_.tensors[i];
+      if (ahead_.chosen() && ahead_.serves(i)) continue;
       t.magnitudes = {};
       if (!t.bound) continue;
       if (!(t.bound->value >= 0) || !std::isfinite(t.bound->value))
@@ -188,6 +192,7 @@ template <class Codec, class Link, class Exec> class Agreement {
   }
 
   S& s_;
+  Ahead<Codec, Link, Exec>& ahead_;
   RideAlong<Codec, Link, Exec> ride_;
   Exchange<Link> heads_, magnitudes_;
   MagnitudeTable table_;

@@ -31,7 +31,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   using S = Shared<Codec, Link, Exec>;
   using T = typename S::T;
 
-  Execution() : agreement_(shared_), segments_(shared_) {}
+  Execution() : ahead_(shared_), agreement_(shared_, ahead_), segments_(shared_, ahead_) {}
 
   S& shared() { return shared_; }
   Job& job() { return job_; }
@@ -54,7 +54,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     shared_.failure = {};
     edges_ = edges;
     remembered_ = confirmed_ = settled_ = false, in_flight_ = true, stage_ = Stage::agreeing;
-    segments_.clear();
+    segments_.clear(), ahead_.clear();
     shared_.sequence = sequence_ = link.session().next_sequence(), shared_.segment = -1;
     started_ = stage_began_ = shared_.now(), sent_before_ = 0;
     limit_in_flight();
@@ -222,6 +222,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   void begin_moving() {
     stage_ = Stage::moving;
+    ahead_.settle();
     segments_.start(job_.counts, channel(1));
   }
 
@@ -356,6 +357,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   void finish() {
     in_flight_ = false, stage_ = Stage::done;
+    ahead_.clear();
     record(Timeline::Kind::operation, started_, 0);
     release();
   }
@@ -397,6 +399,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   S shared_;
   std::optional<Exec> users_;
   Job job_;
+  Ahead<Codec, Link, Exec> ahead_;
   Agreement<Codec, Link, Exec> agreement_;
   Segments<Codec, Link, Exec> segments_;
   Exchange<Link> confirmation_;

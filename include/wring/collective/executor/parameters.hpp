@@ -47,6 +47,21 @@ bool set_parameters(const Shared<Codec, Link, Exec>& s, Tensor<Codec>& t, const 
   return false;
 }
 
+/// Prepares a codec for a tensor whose inputs are up to `max_abs` on all ranks; false if the bound cannot be held for them.
+template <class S, class Codec>
+bool prepare_for(const S& s, const Tensor<Codec>& tensor, Codec& codec, double max_abs) {
+  Tensor<Codec> t;
+  t.total = tensor.total, t.bound = tensor.bound, t.magnitudes.max_abs = max_abs;
+  try {
+    codec.prepare(agreed_parameters(s, t));
+    return true;
+  } catch (const BoundUnattainable&) {
+    return false;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
 /// The greatest bound of a group, if every tensor of it has one.
 template <class Codec, class Link, class Exec> void report_bound(Shared<Codec, Link, Exec>& s) {
   double greatest = 0;

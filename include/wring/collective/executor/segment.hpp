@@ -46,6 +46,7 @@ template <class Codec, class Link, class Exec> class Segment {
   }
 
   bool running() const { return running_; }
+  std::vector<Piece<Codec, Exec>>& pieces() { return pieces_; }
   std::size_t index() const { return index_; }
 
   /// Whether all steps are taken, and only messages of its own are still on their way.

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include <wring/collective/executor/ahead.hpp>
 #include <wring/collective/executor/segment.hpp>
 #include <wring/collective/executor/shared.hpp>
 #include <wring/collective/executor/uses.hpp>
@@ -21,7 +22,7 @@ template <class Codec, class Link, class Exec> class Segments {
  public:
   using S = Shared<Codec, Link, Exec>;
 
-  explicit Segments(S& shared) : s_(shared) {}
+  Segments(S& shared, Ahead<Codec, Link, Exec>& ahead) : s_(shared), ahead_(ahead) {}
 
   /// No segment, until `start`.
   void clear() {
@@ -32,7 +33,9 @@ template <class Codec, class Link, class Exec> class Segments {
   /// Cuts the tensors and begins the first segments, `Options::depth` of them.
   void start(std::span<const std::size_t> counts, int first_channel) {
     first_channel_ = first_channel;
-    cut(counts);
+    s_.cut(counts);
+    s_.report.segments = count_ = s_.partition.segments();
+    next_ = 0;
     uses_.analyse(s_.plan);
     depth_ = std::min<std::size_t>(static_cast<std::size_t>(s_.options.depth), count_);
     while (segments_.size() < depth_) segments_.push_back(std::make_unique<Segment<Codec, Link, Exec>>(s_));
@@ -103,20 +106,6 @@ template <class Codec, class Link, class Exec> class Segments {
   auto active() { return std::span(segments_).first(depth_); }
   auto active() const { return std::span(segments_).first(depth_); }
 
-  void cut(std::span<const std::size_t> counts) {
-    const std::size_t segment_values =
-        std::max<std::size_t>(1, s_.options.segment_bytes / sizeof(typename S::T));
-    if (counts.empty()) {
-      lengths_.clear();
-      for (const auto& t : s_.tensors) lengths_.push_back(t.total);
-      s_.partition.cut_evenly(s_.plan, lengths_, segment_values);
-    } else {
-      s_.partition.cut_by_owner(s_.plan, counts, segment_values);
-    }
-    s_.report.segments = count_ = s_.partition.segments();
-    next_ = 0;
-  }
-
   /// Segments take channels in turn, and those in flight at once never share one: the next waits for the oldest.
   bool may_start() const {
     std::size_t oldest = next_;
@@ -127,6 +116,7 @@ template <class Codec, class Link, class Exec> class Segments {
 
   void start(Segment<Codec, Link, Exec>& segment, bool mute = false) {
     segment.start(next_, uses_, channel_of(next_), mute);
+    ahead_.give(next_, segment.pieces());
     ++next_;
   }
 
@@ -162,9 +152,9 @@ template <class Codec, class Link, class Exec> class Segments {
   }
 
   S& s_;
+  Ahead<Codec, Link, Exec>& ahead_;
   NextUses uses_;
   std::vector<std::unique_ptr<Segment<Codec, Link, Exec>>> segments_;
-  std::vector<std::size_t> lengths_;
   std::deque<Poison> poison_;
   Unsent unsent_;  ///< of segments that were never begun: segment * steps + step
   std::size_t depth_ = 0, next_ = 0, count_ = 0;  ///< active, the next to begin, all

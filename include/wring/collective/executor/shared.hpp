@@ -66,6 +66,15 @@ template <class Codec, class Link, class Exec> struct Shared {
   std::uint64_t sequence = 0;    ///< number of the operation on its link
   std::int64_t segment = -1;     ///< the one that is moving
 
+  /// Cuts the tensors as plan and options say; `counts`: per tensor and rank, where ranks have parts of their own.
+  void cut(std::span<const std::size_t> counts) {
+    const std::size_t segment_values = std::max<std::size_t>(1, options.segment_bytes / sizeof(T));
+    if (!counts.empty()) return partition.cut_by_owner(plan, counts, segment_values);
+    lengths.clear();
+    for (const auto& t : tensors) lengths.push_back(t.total);
+    partition.cut_evenly(plan, lengths, segment_values);
+  }
+
   /// Seconds on this rank's clock, of which the link may have a virtual one.
   double now() const {
     if constexpr (VirtualTimeTransport<Link>)
@@ -136,6 +145,7 @@ template <class Codec, class Link, class Exec> struct Shared {
   }
 
   Bytes<Space> scratch;
+  std::vector<std::size_t> lengths;
 
  private:
   auto message_pool() -> std::conditional_t<staged, Pool<HostSpace>, Pool<Space>&> {

@@ -33,7 +33,7 @@ template <class Codec, class Link, class Exec> class SummedRide final : public E
       return false;
     original_.emplace(*t.codec);
     anticipated_.emplace(*t.codec);
-    if (!prepare(*anticipated_, 0)) return false;
+    if (!prepare_for(s_, t, *anticipated_, 0)) return false;
     t.codec.emplace(*anticipated_);
     range_ = {0, 0, t.total};
     worst_bytes_ = std::max<std::size_t>(t.codec->max_compressed_bytes(t.total),
@@ -48,7 +48,8 @@ template <class Codec, class Link, class Exec> class SummedRide final : public E
   /// Adds this rank's input, unless it is too large.
   void give() {
     Codec mine = *anticipated_;
-    if (!prepare(mine, s_.tensors[0].magnitudes.max_abs) || !mine.interchangeable(*anticipated_)) return;
+    const Tensor<Codec>& t = s_.tensors[0];
+    if (!prepare_for(s_, t, mine, t.magnitudes.max_abs) || !mine.interchangeable(*anticipated_)) return;
     sum_ = encode(s_, s_.input(range_), ride_context(s_, range_, s_.plan.rank, Phase::own, 1));
     terms_ = 1;
   }
@@ -97,20 +98,6 @@ template <class Codec, class Link, class Exec> class SummedRide final : public E
     if (entry.bytes != from.size() || entry.bytes > worst_bytes_ || entry.terms > s_.plan.ranks)
       throw TransportError("a sum that rides along is damaged");
     return entry;
-  }
-
-  /// Prepares for inputs up to `max_abs` on all ranks; false if the bound cannot be held for them.
-  bool prepare(Codec& codec, double max_abs) const {
-    Tensor<Codec> t;
-    t.total = s_.tensors[0].total, t.bound = s_.tensors[0].bound, t.magnitudes.max_abs = max_abs;
-    try {
-      codec.prepare(agreed_parameters(s_, t));
-      return true;
-    } catch (const BoundUnattainable&) {
-      return false;
-    } catch (const InvalidArgument&) {
-      return false;
-    }
   }
 
   S& s_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <type_traits>
 
@@ -146,10 +147,10 @@ WRING_ALWAYS_INLINE bool quantise_quickly(const float* x, const Step& s, i32* q,
     store(q + r * 16, row);
   }
   measured.residues = measured.quanta = reduce_or(kept);
-  if constexpr (Delta) {  // |q| < 2^19 + 511 * 2^10
-    const u32 first = static_cast<u32>(base + (1 << 19));
-    if ((measured.residues >> 10) != 0 || (first >> 20) != 0) return false;
-    measured.quanta = (1u << 20) - 1;
+  if constexpr (Delta) {  // quanta < 2^19 + 511 * 2^10
+    const u32 first = static_cast<u32>(base < 0 ? -base : base);
+    if ((measured.residues >> 10) != 0 || (first >> 19) != 0) return false;
+    measured.quanta = first + (511u << std::bit_width(measured.residues));
   }
   if constexpr (Short)
     return reduce_or(doubt) == 0;

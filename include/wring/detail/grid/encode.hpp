@@ -19,6 +19,7 @@ namespace grid {
 template <class Q> struct Quanta {
   alignas(64) Q q[block_values];
   std::make_unsigned_t<Q> ored = 0;  ///< OR of the magnitudes (of the residues with the delta predictor)
+  std::make_unsigned_t<Q> magnitudes = 0;  ///< of the quanta; or more
   Q base = 0;
   Planes planes;
   bool special = false, too_large = false;
@@ -95,7 +96,7 @@ template <class T, class Q> struct BlockEncoder {
     if (step.trusted32 == 0) return false;
     const auto run = [&](const float* values) {
       const Measured<i32> measured = kernels.quantise_floats(values, step, delta, out.q, out.base);
-      out.ored = measured.residues;
+      out.ored = measured.residues, out.magnitudes = measured.quanta;
       return (measured.quanta >> step.trusted32) == 0;
     };
     if constexpr (std::is_same_v<T, float>)
@@ -113,7 +114,8 @@ template <class T, class Q> struct BlockEncoder {
     quantise_wide(kernels, own, m, step, largest(), out);
     if (m < block_values) std::fill(out.q + m, out.q + block_values, delta ? out.q[m - 1] : Q{0});
     out.base = delta ? out.q[0] : Q{0};
-    out.ored = delta ? kernels.template of<Q>().difference(out.q) : kernels.template of<Q>().measure(out.q);
+    out.ored = out.magnitudes = kernels.template of<Q>().measure(out.q);
+    if (delta) out.ored = kernels.template of<Q>().difference(out.q);
   }
 
   unsigned descriptor(const Quanta<Q>& quanta) const {
@@ -127,16 +129,16 @@ template <class T, class Q> struct BlockEncoder {
     return quanta.too_large || payload_bytes<Q>(descriptor(quanta), m, sizeof(T)) >= padded(m * sizeof(T));
   }
 
-  std::size_t measure(const T* x, std::size_t m, std::size_t& too_large) const {
+  std::size_t measure(const T* x, std::size_t m, Progress& p) const {
     Quanta<Q> quanta;
     quantise(x, m, quanta);
     if (stays_raw(quanta, m)) return padded(m * sizeof(T));
-    too_large += quanta.too_large;
+    p.too_large += quanta.too_large;
     return payload_bytes<Q>(descriptor(quanta), m, sizeof(T));
   }
 
-  /// Encodes m values at `out`; counts in `too_large` a block whose values exceed what was agreed upon.
-  Written<Q> encode(const T* x, std::size_t m, std::byte* out, std::size_t& too_large) const {
+  /// Encodes m values at `out`; notes in `p` how large they are, and whether larger than was agreed upon.
+  Written<Q> encode(const T* x, std::size_t m, std::byte* out, Progress& p) const {
     Quanta<Q> quanta;
     quantise(x, m, quanta);
     if (stays_raw(quanta, m)) {
@@ -144,7 +146,7 @@ template <class T, class Q> struct BlockEncoder {
       std::memset(out + m * sizeof(T), 0, padded(m * sizeof(T)) - m * sizeof(T));
       return {raw_width, padded(m * sizeof(T)), 0};
     }
-    too_large += quanta.too_large;
+    p.too_large += quanta.too_large, p.quanta |= quanta.magnitudes;
     Written<Q> w = emit(kernels.template of<Q>(), wide, quanta.q, quanta.ored, m,
                         quanta.special ? &quanta.planes : nullptr, out);
     w.base = quanta.base;
@@ -161,15 +163,14 @@ template <class T, class Q> struct EncodeBlocks {
   Progress measure(Run run) const {
     Progress p;
     for (std::size_t b = run.first; b < run.last; ++b)
-      p.out += encoder.measure(x + b * block_values, head.layout.values_in(b), p.too_large);
+      p.out += encoder.measure(x + b * block_values, head.layout.values_in(b), p);
     return p;
   }
   Progress run(Run run, Progress at) const {
     Progress p;
     std::byte* out = head.piece + head.layout.payload_at + at.out;
     for (std::size_t b = run.first; b < run.last; ++b) {
-      const Written<Q> w =
-          encoder.encode(x + b * block_values, head.layout.values_in(b), out + p.out, p.too_large);
+      const Written<Q> w = encoder.encode(x + b * block_values, head.layout.values_in(b), out + p.out, p);
       head.set(b, w);
       p.out += w.bytes;
     }
@@ -177,34 +178,45 @@ template <class T, class Q> struct EncodeBlocks {
   }
 };
 
+/// Encodes; `Progress::out` is the size of the whole piece.
 template <class Q, class T, class Exec>
-std::size_t encode_as(const Exec& exec, std::span<const T> x, std::span<std::byte> out,
-                      const GridParameters& p, const Kernels& kernels) {
+Progress encode_as(const Exec& exec, std::span<const T> x, std::span<std::byte> out, const GridParameters& p,
+                   const Kernels& kernels) {
   const Layout<Q> layout(x.size(), p.delta);
-  if (x.empty()) return 0;
+  if (x.empty()) return {};
   if (out.size() < largest_piece<Q>(x.size(), p.delta, p.raw_blocks ? sizeof(T) : 0))
     throw CodecError("Grid: the room for an encoded piece is too small");
   const Head<Q> head{out.data(), layout, p.delta};
   head.clear_padding();
-  const Progress total =
+  Progress total =
       for_runs(exec, "wring::encode", layout.blocks, EncodeBlocks<T, Q>{{kernels, p}, x.data(), head});
-  if (total.too_large)
-    throw CodecError("Grid: values of " + std::to_string(total.too_large) +
-                     " blocks exceed the magnitude that was agreed upon; did the input change meanwhile?");
-  return layout.payload_at + total.out;
+  total.out += layout.payload_at;
+  return total;
 }
 
 }  // namespace grid
 
-/// Encodes x at `out`, which has room for the largest piece; returns the number of bytes. The bytes do not
-/// depend on `kernels`. Throws CodecError where a value exceeds the magnitude that the parameters were made
-/// for.
+/// Encodes x at `out`, which has room for the largest piece, and says how large the values are. The bytes do not
+/// depend on `kernels`.
+template <class T, class Exec>
+grid::Progress grid_encode_and_measure(const Exec& exec, std::span<const T> x, std::span<std::byte> out,
+                                       const GridParameters& p, const grid::Kernels& kernels) {
+  if (p.form == GridParameters::Form::values)
+    return {0, 0, x.empty() ? 0 : grid_team::encode_values(exec, x, out), 0, ~grid::u64{0}};
+  if (p.form == GridParameters::Form::int64) return grid::encode_as<grid::i64>(exec, x, out, p, kernels);
+  return grid::encode_as<grid::i32>(exec, x, out, p, kernels);
+}
+
+/// The same; returns the number of bytes. Throws CodecError where a value exceeds the magnitude that the
+/// parameters were made for.
 template <class T, class Exec>
 std::size_t grid_encode(const Exec& exec, std::span<const T> x, std::span<std::byte> out,
                         const GridParameters& p, const grid::Kernels& kernels) {
-  if (p.form == GridParameters::Form::values) return x.empty() ? 0 : grid_team::encode_values(exec, x, out);
-  if (p.form == GridParameters::Form::int64) return grid::encode_as<grid::i64>(exec, x, out, p, kernels);
-  return grid::encode_as<grid::i32>(exec, x, out, p, kernels);
+  const grid::Progress total = grid_encode_and_measure(exec, x, out, p, kernels);
+  if (total.too_large)
+    throw CodecError("Grid: values of " + std::to_string(total.too_large) +
+                     " blocks exceed the magnitude that was agreed upon; did the input change meanwhile?");
+  return total.out;
 }
 
 template <class T, class Exec>

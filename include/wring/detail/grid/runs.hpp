@@ -15,8 +15,9 @@ namespace wring::inline v0::detail::grid {
 /// Bytes read from one or two payloads, bytes written, and blocks with values beyond the agreed magnitude.
 struct Progress {
   std::size_t a = 0, b = 0, out = 0, too_large = 0;
+  u64 quanta = 0;  ///< OR of the magnitudes
   Progress& operator+=(const Progress& other) {
-    a += other.a, b += other.b, out += other.out, too_large += other.too_large;
+    a += other.a, b += other.b, out += other.out, too_large += other.too_large, quanta |= other.quanta;
     return *this;
   }
 };
