@@ -21,8 +21,9 @@ struct Row {
   Candidate candidate{};
   std::vector<double> seconds{}, of_mpi{}, of_fastest{};
   std::optional<double> ratio{};
-  std::optional<std::uint64_t> sent{};                   ///< bytes, by all ranks
-  double encode = 0, wire = 0, combine = 0, decode = 0;  ///< parts of the time: medians, averaged over ranks
+  std::optional<std::uint64_t> sent{};  ///< bytes, by all ranks
+  double measure = 0, encode = 0, wire = 0, combine = 0,
+         decode = 0;  ///< parts of the time: medians, averaged over ranks
   bool wring = false, rode_along = false, right = false;
   double error = 0, allowed_error = 0;
 };
@@ -46,6 +47,7 @@ inline Row row_of(const Problem& problem, const Candidate& candidate, const Seri
                  raw = over_ranks(static_cast<double>(report.bytes_raw), MPI_SUM);
     row.sent = static_cast<std::uint64_t>(sent), row.rode_along = report.rode_along;
     if (raw > 0 && sent > 0) row.ratio = raw / sent;
+    row.measure = part_of_time(series, &wring::Report::measure_seconds, problem.ranks);
     row.encode = part_of_time(series, &wring::Report::encode_seconds, problem.ranks);
     row.wire = part_of_time(series, &wring::Report::wire_seconds, problem.ranks);
     row.combine = part_of_time(series, &wring::Report::combine_seconds, problem.ranks);
@@ -88,7 +90,8 @@ inline std::string json(const Row& row) {
   add_spread(object, "of_fastest_mpi", row.of_fastest, 1);
   object.add("ratio", row.ratio).add("bytes_sent", row.sent);
   if (row.wring)
-    object.add("encode", row.encode)
+    object.add("measure", row.measure)
+        .add("encode", row.encode)
         .add("wire", row.wire)
         .add("combine", row.combine)
         .add("decode", row.decode)

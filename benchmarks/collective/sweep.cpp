@@ -98,9 +98,15 @@ class Sweep {
     settings.add("ride_along_bytes", settings_.options.ride_along_bytes);
     settings.add("link", settings_.link).add("label", settings_.label);
     all.add("benchmark", "collective.sweep");
-    all.add_raw("machine", machine().add("mpi", mpi_version()).text());
+    all.add_raw("machine", machine_text());
     all.add_raw("settings", settings.text()).add_raw("rows", json_array(rows_));
     return all.text();
+  }
+
+  static std::string machine_text() {
+    JsonObject object;
+    for (const auto& [name, value] : machine()) object.add(name, value);
+    return object.add("mpi", mpi_version()).text();
   }
 
   const Settings& settings_;

@@ -34,9 +34,9 @@ inline void print_heading(const Settings& s, int ranks, int nodes) {
              s.data.empty() ? "made" : s.data.front(), size_text(s.options.segment_bytes), s.options.depth,
              size_text(s.options.ride_along_bytes), s.link.empty() ? "" : ", link " + s.link,
              s.label.empty() ? "" : ", " + s.label);
-  fmt::print("{:>6} {:<50} {:>4} {:>9} {:>9} {:>6} {:>7} {:>6} {:>10} {:>21} {:>8}\n", "", "", "rep.",
-             "median", "least", "time/", "time/", "", "bytes", "enc./wire/comb./dec.", "error/");
-  fmt::print("{:>6} {:<50} {:>4} {:>9} {:>9} {:>6} {:>7} {:>6} {:>10} {:>21} {:>8}\n", "size", "", "", "ms",
+  fmt::print("{:>6} {:<50} {:>4} {:>9} {:>9} {:>6} {:>7} {:>6} {:>10} {:>26} {:>8}\n", "", "", "rep.",
+             "median", "least", "time/", "time/", "", "bytes", "meas./enc./wire/comb./dec.", "error/");
+  fmt::print("{:>6} {:<50} {:>4} {:>9} {:>9} {:>6} {:>7} {:>6} {:>10} {:>26} {:>8}\n", "size", "", "", "ms",
              "ms", "MPI", "fastest", "ratio", "sent", "% of the time", "allowed");
 }
 
@@ -45,12 +45,12 @@ inline void print(const Row& row) {
   const std::string shares = !row.wring ? ""
                              : row.rode_along
                                  ? "rode along"
-                                 : fmt::format("{}/{}/{}/{}", percent(row.encode), percent(row.wire),
-                                               percent(row.combine), percent(row.decode));
+                                 : fmt::format("{}/{}/{}/{}/{}", percent(row.measure), percent(row.encode),
+                                               percent(row.wire), percent(row.combine), percent(row.decode));
   const auto number = [](const std::vector<double>& values) {
     return values.empty() ? std::string("-") : fmt::format("{:.2f}", median(values));
   };
-  fmt::print("{:>6} {:<50} {:>4} {:>9.4f} {:>9.4f} {:>6} {:>7} {:>6} {:>10} {:>21} {:>8.1e} {}\n",
+  fmt::print("{:>6} {:<50} {:>4} {:>9.4f} {:>9.4f} {:>6} {:>7} {:>6} {:>10} {:>26} {:>8.1e} {}\n",
              size_text(row.bytes), row.candidate.what, row.seconds.size(), 1e3 * median(row.seconds),
              1e3 * quantile(row.seconds, 0), number(row.of_mpi), number(row.of_fastest),
              row.ratio ? fmt::format("{:.2f}", *row.ratio) : "-", row.sent ? std::to_string(*row.sent) : "-",

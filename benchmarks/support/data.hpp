@@ -8,13 +8,20 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 /// Data to be compressed: from files, or made.
 namespace wring_benchmark {
 
-/// A file of little-endian values of type T without a header. What is not finite, or a fill value beyond 1e30, becomes 0.
+/// A file of little-endian binary32 (NAME.f32) or binary64 values (NAME.f64) without a header. What is not finite, or a fill value
+/// beyond 1e30, becomes 0.
 template <class T> std::vector<T> read_values(const std::string& path) {
+  if constexpr (std::is_same_v<T, float>)
+    if (path.ends_with(".f64")) {
+      const auto wide = read_values<double>(path);
+      return {wide.begin(), wide.end()};
+    }
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   std::vector<T> values(file ? static_cast<std::size_t>(file.tellg()) / sizeof(T) : 0);
   file.seekg(0).read(reinterpret_cast<char*>(values.data()),

@@ -5,16 +5,15 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
-#include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <Kokkos_Core.hpp>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <wring/version.hpp>
-
-#include "support/json.hpp"
 
 /// What a measured number depends on: machine, versions, date.
 namespace wring_benchmark {
@@ -48,24 +47,26 @@ inline std::string compiled_for() {
 #endif
 }
 
-/// The revision is what the environment variable WRING_REVISION says (benchmarks/run sets it), or the version.
-inline JsonObject machine() {
+/// The date, as ISO 8601 has it.
+inline std::string now() {
+  const auto time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
+}
+
+/// Names and values. The revision is what the environment variable WRING_REVISION says (benchmarks/run sets it), or the version.
+inline std::vector<std::pair<std::string, std::string>> machine() {
+  const Kokkos::DefaultHostExecutionSpace exec;
+  const auto version = [](int n) { return fmt::format("{}.{}.{}", n / 10000, n / 100 % 100, n % 100); };
   const char* revision = std::getenv("WRING_REVISION");
-  const auto version = fmt::format("{}.{}.{}", WRING_VERSION_MAJOR, WRING_VERSION_MINOR, WRING_VERSION_PATCH);
-  JsonObject object;
-  object.add("processor", processor_name())
-      .add("cores", std::thread::hardware_concurrency())
-      .add("threads", Kokkos::DefaultHostExecutionSpace().concurrency())
-      .add("execution_space", Kokkos::DefaultHostExecutionSpace::name())
-      .add("date",
-           fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                       fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()))))
-      .add("compiler", compiler_name())
-      .add("compiled_for", compiled_for())
-      .add("kokkos",
-           fmt::format("{}.{}.{}", KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100))
-      .add("wring", revision ? std::string(revision) : version);
-  return object;
+  return {{"processor", processor_name()},
+          {"cores", std::to_string(std::thread::hardware_concurrency())},
+          {"threads", std::to_string(exec.concurrency())},
+          {"execution_space", exec.name()},
+          {"date", now()},
+          {"compiler", compiler_name()},
+          {"compiled_for", compiled_for()},
+          {"kokkos", version(KOKKOS_VERSION)},
+          {"wring", revision ? revision : version(WRING_VERSION)}};
 }
 
 }  // namespace wring_benchmark
