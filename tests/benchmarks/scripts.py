@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests what belongs to the benchmarks: scripts.py BENCHMARKS RESULTS compare|plot|made.
+
+BENCHMARKS is the folder of the scripts, RESULTS the one where the benchmarks have left theirs. Ends with 77 where matplotlib is missing.
+"""
+import array
+import json
+import os
+import subprocess
+import sys
+
+benchmarks, results, what = sys.argv[1:]
+os.chdir(results)
+have_codec = os.path.exists("codec.json")
+
+
+def script(name, *arguments):
+    return subprocess.run([sys.executable, f"{benchmarks}/{name}", *arguments], capture_output=True, text=True)
+
+
+def expect(fact, sentence, detail=""):
+    if not fact:
+        sys.exit(f"FAILED: {sentence}\n{detail}")
+
+
+def row(what, median, distance, repetitions=100, right=True):
+    return {"bytes": 8, "what": what, "ms": median, "ms_quarter": median - distance / 2,
+            "ms_three_quarters": median + distance / 2, "repetitions": repetitions, "right": right}
+
+
+def write(name, *rows, ranks=2):
+    with open(name, "w") as file:
+        json.dump({"settings": {"ranks": ranks}, "rows": rows}, file)
+
+
+def test_compare():
+    for name in ["sweep.allreduce.json"] + ["codec.json"] * have_codec:
+        run = script("compare_runs", name, name, "--all")
+        expect(run.returncode == 0, f"{name} is as it is", run.stdout + run.stderr)
+        expect("0 slower, 0 faster" in run.stdout and "0 missing, 0 new" in run.stdout, f"{name} is as it is", run.stdout)
+
+    # Of 100 repetitions the half notch is 0.157 times the distance of the quartiles.
+    write("before.json", row("a", 1, 0.1), row("b", 1, 0.1), row("c", 1, 0.1), row("d", 1, 1), row("e", 1, 0.1))
+    write("after.json", row("a", 1.1, 0.1), row("b", 0.9, 0.1), row("c", 1.04, 0.1), row("d", 1.3, 1),
+          row("e", 1, 0.1, right=False))
+    run = script("compare_runs", "before.json", "after.json", "--all")
+    marks = {words[1]: words[-1] for words in map(str.split, run.stdout.splitlines()) if len(words) > 1 and words[0] == "8"}
+    expect(run.returncode == 1, "what is slower is told by the exit status", run.stdout + run.stderr)
+    expect(marks == {"a": "slower", "b": "faster", "c": "1.040", "d": "1.300", "e": "WRONG"}, "changes and noise differ",
+           run.stdout)
+    expect("note" not in run.stdout, "the circumstances are the same", run.stdout)
+    write("after.json", row("a", 1, 0.1), ranks=4)
+    run = script("compare_runs", "before.json", "after.json")
+    expect(run.returncode == 1 and "4 missing" in run.stdout, "missing rows are told", run.stdout + run.stderr)
+    expect("note: ranks was 2, is 4" in run.stdout, "other circumstances are told", run.stdout)
+
+
+def test_plot():
+    with open("sweep.allreduce.json") as file:
+        fast = json.load(file)
+    fast["settings"]["link"] = "10Gb/s"
+    for each in fast["rows"]:  # MPI wins at this rate, wring at the other
+        each["ms"] = 2 if each["compressor"] else 1
+    with open("fast.json", "w") as file:
+        json.dump(fast, file)
+    for each in fast["rows"]:
+        each["ms"] = 20 if each["compressor"] else 40
+    fast["settings"]["link"] = "100Mb/s"
+    with open("slow.json", "w") as file:
+        json.dump(fast, file)
+    pictures = [["size", "size.svg", "sweep.allreduce.json"], ["link", "link.svg", "--size", "10k", "slow.json", "fast.json"]]
+    for arguments in pictures + [["error", "error.svg", "codec.json"]] * have_codec:
+        run = script("plot", *arguments)
+        if run.returncode == 77:
+            print(run.stdout, end="")
+            sys.exit(77)
+        expect(run.returncode == 0, f"{arguments[1]} is drawn", run.stdout + run.stderr)
+        with open(arguments[1]) as file:
+            picture = file.read()
+        expect(picture.rstrip().endswith("</svg>"), f"{arguments[1]} is complete")
+        # Both lines are straight on logarithmic scales: halfway in time's logarithm is halfway in the rate's, 1 Gb/s.
+        expect(("break-even 1 Gb/s" in picture) == (arguments[0] == "link"), "the break-even is where lines cross", picture)
+
+
+def values_of(name):
+    values = array.array("f")
+    with open(name, "rb") as file:
+        values.frombytes(file.read())
+    return values
+
+
+def test_made():
+    field, gradient, factor = (values_of(f"{kind}.f32") for kind in ("field", "gradient", "factor"))
+    expect((len(field), len(gradient), len(factor)) == (101 * 101, 10240, 101 * 101), "as many as asked for")
+    steps = sum((b - a)**2 for a, b in zip(field, field[1:])) / len(field)
+    expect(steps < 0.1 * sum(x * x for x in field) / len(field), "the field is smooth")
+    square, fourth = (sum(x**power for x in gradient) / len(gradient) for power in (2, 4))
+    expect(fourth / square**2 > 6, "the gradient's tails are heavy (kurtosis 3: normal)")
+    side = 101
+    expect(all(factor[i * side + j] == factor[j * side + i] for i in range(side) for j in range(i)), "symmetric")
+    expect(all(factor[i * side + j]**2 <= 1.0001 * factor[i * side + i] * factor[j * side + j] for i in range(side)
+               for j in range(i)), "no correlation exceeds 1")
+
+
+{"compare": test_compare, "plot": test_plot, "made": test_made}[what]()
