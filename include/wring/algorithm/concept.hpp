@@ -45,6 +45,14 @@ concept EdgeCountedAlgorithm = Algorithm<A> && requires(const A& a, Task task, i
   { a.edges(task, ranks) } -> std::same_as<EdgeCount>;
 };
 
+/// An algorithm that says for which tasks all ranks do the same at the same time: their steps are alike but for peers and blocks, and the
+/// j-th message that a rank receives is the j-th that its sender sends, so that a rank's receives mirror its own sends. There, one rank
+/// stands for all: a prediction for very many ranks follows one plan. Blocks may be taken as equal.
+template <class A>
+concept SymmetricAlgorithm = Algorithm<A> && requires(const A& a, Task task, int ranks) {
+  { a.symmetric(task, ranks) } -> std::same_as<bool>;
+};
+
 /// The node layout of an algorithm, 0 where it has none.
 template <Algorithm A>
 std::uint64_t layout_of(const A& algorithm) {
@@ -52,6 +60,15 @@ std::uint64_t layout_of(const A& algorithm) {
     return algorithm.layout();
   else
     return 0;
+}
+
+/// Whether one rank stands for all; false where the algorithm does not say.
+template <Algorithm A>
+bool is_symmetric(const A& algorithm, Task task, int ranks) {
+  if constexpr (SymmetricAlgorithm<A>)
+    return algorithm.symmetric(task, ranks);
+  else
+    return false;
 }
 
 /// One readable sentence for each requirement that a type misses: for entry points that take an algorithm.

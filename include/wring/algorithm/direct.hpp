@@ -43,6 +43,8 @@ class Direct {
     }
   }
 
+  bool symmetric(Task task, int /*ranks*/) const { return task.collective != Collective::broadcast; }
+
  private:
   static int after(const Plan& plan, int distance) {
     return detail::modulo(plan.rank + distance, plan.ranks);
@@ -87,6 +89,6 @@ class Direct {
   }
 };
 
-static_assert(EdgeCountedAlgorithm<Direct>);
+static_assert(EdgeCountedAlgorithm<Direct> && SymmetricAlgorithm<Direct>);
 
 }  // namespace wring::inline v0

@@ -40,6 +40,10 @@ class HalvingDoubling {
     }
   }
 
+  bool symmetric(Task task, int ranks) const {
+    return task.collective != Collective::broadcast && detail::Fold(ranks).even();
+  }
+
  private:
   static void allreduce(Plan& plan) {
     detail::FoldedSchedule schedule(plan);
@@ -55,6 +59,6 @@ class HalvingDoubling {
   }
 };
 
-static_assert(EdgeCountedAlgorithm<HalvingDoubling>);
+static_assert(EdgeCountedAlgorithm<HalvingDoubling> && SymmetricAlgorithm<HalvingDoubling>);
 
 }  // namespace wring::inline v0

@@ -48,6 +48,10 @@ class RecursiveDoubling {
     return count;
   }
 
+  bool symmetric(Task task, int ranks) const {
+    return task.collective != Collective::broadcast && detail::Fold(ranks).even();
+  }
+
  private:
   /// Classes: the fold (if there is one), each doubling, the result that folded ranks get.
   static void allreduce(Plan& plan) {
@@ -68,6 +72,6 @@ class RecursiveDoubling {
   }
 };
 
-static_assert(EdgeCountedAlgorithm<RecursiveDoubling>);
+static_assert(EdgeCountedAlgorithm<RecursiveDoubling> && SymmetricAlgorithm<RecursiveDoubling>);
 
 }  // namespace wring::inline v0

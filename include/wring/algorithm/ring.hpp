@@ -39,6 +39,8 @@ class Ring {
     }
   }
 
+  bool symmetric(Task task, int /*ranks*/) const { return task.collective != Collective::broadcast; }
+
  private:
   static void chain(Plan& plan, int root) {
     const int p = plan.ranks, place = detail::modulo(plan.rank - root, p);
@@ -74,6 +76,6 @@ class Ring {
   }
 };
 
-static_assert(EdgeCountedAlgorithm<Ring>);
+static_assert(EdgeCountedAlgorithm<Ring> && SymmetricAlgorithm<Ring>);
 
 }  // namespace wring::inline v0

@@ -45,6 +45,32 @@ inline std::string compare_edges(EdgeCount declared, EdgeCount counted) {
   return "";
 }
 
+/// Why one rank does not stand for all, in words; empty if it does.
+inline std::string find_asymmetry(const std::vector<Plan>& plans) {
+  const auto alike = [](const Step& a, const Step& b) {
+    return a.kind == b.kind && a.wire == b.wire && a.budget == b.budget &&
+           a.last - a.first == b.last - b.first;
+  };
+  std::vector<std::vector<Step>> sends(plans.size()), receives(plans.size());
+  for (std::size_t r = 0; r < plans.size(); ++r) {
+    const std::vector<Step>&mine = plans[r].steps, &first = plans[0].steps;
+    if (!std::equal(mine.begin(), mine.end(), first.begin(), first.end(), alike))
+      return "symmetric(), but the steps of rank " + std::to_string(r) + " are not like those of rank 0";
+    for (const Step& step : mine)
+      if (step.kind != Kind::finish) (step.kind == Kind::send ? sends : receives)[r].push_back(step);
+  }
+  for (std::size_t r = 0; r < plans.size(); ++r)
+    for (std::size_t j = 0; j < receives[r].size(); ++j) {
+      const Step& receive = receives[r][j];
+      const std::vector<Step>& theirs = sends[static_cast<std::size_t>(receive.peer)];
+      if (j >= theirs.size() || theirs[j].peer != static_cast<int>(r) || theirs[j].first != receive.first ||
+          theirs[j].last != receive.last)
+        return "symmetric(), but what rank " + std::to_string(r) + " receives " + std::to_string(j + 1) +
+               ". is not what its sender sends " + std::to_string(j + 1) + ".";
+    }
+  return "";
+}
+
 }  // namespace detail
 
 /// The laws of an algorithm for one task and number of ranks; what fails, in words.
@@ -52,6 +78,7 @@ inline std::string compare_edges(EdgeCount declared, EdgeCount counted) {
 /// - `plan` is a pure function: the same arguments give the same plan.
 /// - `verify` finds no fault in the plans of all ranks.
 /// - `edges`, where the algorithm has it, says what is counted.
+/// - Where the algorithm says so, all ranks do the same, and what a rank receives mirrors what it sends.
 template <Algorithm A>
 std::vector<std::string> check_algorithm_laws(const A& algorithm, Task task, int ranks) {
   std::vector<std::string> failures;
@@ -71,6 +98,8 @@ std::vector<std::string> check_algorithm_laws(const A& algorithm, Task task, int
           verdict.ok() ? detail::compare_edges(algorithm.edges(task, ranks), verdict.edges) : "";
       if (!wrong.empty()) fail(wrong);
     }
+    const std::string differs = is_symmetric(algorithm, task, ranks) ? detail::find_asymmetry(plans) : "";
+    if (!differs.empty()) fail(differs);
   } catch (const std::exception& e) {
     fail(std::string("an exception: ") + e.what());
   }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+
+#include <wring/config.hpp>
+#include <wring/error.hpp>
+
+namespace wring::inline v0 {
+
+/// What a collective has to move, and how: the part of a prediction that is neither the algorithm nor the machine.
+struct Load {
+  std::size_t bytes =
+      0;  ///< of values: the whole vector, in allgather and reduce_scatter all ranks' parts together
+  std::size_t value_bytes = 4;  ///< of one value
+
+  bool coded = true;     ///< false: values travel as they are, whatever the plan says
+  double ratio = 1;      ///< uncompressed bytes per byte of an encoded piece of a rank's own values
+  double sum_ratio = 0;  ///< the same for partial sums and results, which are wider; 0: as `ratio`
+  bool combines =
+      false;  ///< encoded pieces are added without decoding, and decoded once, at the end (CombiningCompressor)
+  bool finishes = false;  ///< complete sums are worked on once more (FinishingCompressor)
+  bool measured = false;  ///< the inputs are measured first, for a bound
+
+  std::size_t segment_bytes = 128 * 1024;  ///< `Options::segment_bytes`
+  int depth = 4;                           ///< `Options::depth`
+  bool confirm = false;                    ///< `Options::confirm`
+
+  friend bool operator==(const Load&, const Load&) = default;
+};
+
+/// Throws InvalidArgument for a load that no operation can have.
+inline void expect_possible(const Load& load) {
+  if (load.value_bytes == 0) throw InvalidArgument("load: a value has no bytes");
+  if (!(load.ratio > 0) || !(load.sum_ratio >= 0))
+    throw InvalidArgument("load: a compression ratio is not greater than 0");
+  if (load.segment_bytes == 0) throw InvalidArgument("load: a segment has no bytes");
+  if (load.depth < 1) throw InvalidArgument("load: there must be at least one segment in flight");
+}
+
+}  // namespace wring::inline v0

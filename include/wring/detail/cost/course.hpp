@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <wring/detail/cost/cut.hpp>
+#include <wring/detail/cost/script.hpp>
+#include <wring/detail/cost/walk.hpp>
+#include <wring/detail/wires.hpp>
+#include <wring/error.hpp>
+#include <wring/machine.hpp>
+
+namespace wring::inline v0::detail {
+
+/// The course of an operation in virtual time: what happens next, happens next. Ranks and messages are taken in the order of their times;
+/// nothing depends on the order of ranks where times differ.
+class Course {
+ public:
+  /// `mirrored`: the script of one rank stands for all, and what it sends is what it gets.
+  Course(std::span<const Script> scripts, std::size_t messages, const Cut& cut, const Machine& machine,
+         int ranks, bool mirrored)
+      : scripts_(scripts), messages_(messages), ports_(ranks, machine), wires_(ports_.count()),
+        arrivals_(messages * cut.followed(), never), receivers_(mirrored ? 0 : messages),
+        walks_(scripts.size()), wake_(scripts.size(), 0.0), clock_(scripts.size(), 0.0),
+        ended_(cut.followed(), 0.0), cut_(&cut), mirrored_(mirrored) {
+    for (std::size_t r = 0; r < walks_.size(); ++r) {
+      walks_[r].start(cut, machine);
+      queue_.push_back({0, r});
+    }
+    if (mirrored) way_ = ports_.way(0, ranks - 1), way_.to = way_.from;
+  }
+
+  /// Follows all ranks to their end. Returns the time of it.
+  double run() {
+    while (!queue_.empty() || wires_.next() != never) {
+      if (queue_.empty() || wires_.next() <= queue_.front().time)
+        arrive(wires_.take());
+      else
+        move(next());
+    }
+    for (const Walk& walk : walks_)
+      if (!walk.finished()) throw InvalidArgument("predict: the plans do not come to their end");
+    return extrapolate();
+  }
+
+  /// Of the rank that does most.
+  double busy() const {
+    double most = 0;
+    for (const Walk& walk : walks_) most = std::max(most, walk.busy());
+    return most;
+  }
+  double sent() const {
+    double most = 0;
+    for (const Walk& walk : walks_) most = std::max(most, walk.sent());
+    return most;
+  }
+
+  // ---- what a walk asks for
+
+  double arrival(std::size_t segment, std::size_t message) const {
+    return arrivals_[segment * messages_ + message];
+  }
+
+  double send(double now, std::size_t segment, const ScriptStep& step, double bytes) {
+    if (!mirrored_) {
+      way_ = ports_.way(static_cast<int>(moving_), step.peer);
+      receivers_[step.message] = static_cast<std::size_t>(step.peer);
+    }
+    return wires_.send(now, way_, bytes, segment * messages_ + step.message);
+  }
+
+  void ended(std::size_t segment, double now) { ended_[segment] = std::max(ended_[segment], now); }
+
+ private:
+  struct Turn {
+    double time;
+    std::size_t rank;
+  };
+  static bool later(const Turn& a, const Turn& b) {
+    return a.time != b.time ? a.time > b.time : a.rank > b.rank;
+  }
+
+  Turn next() {
+    std::pop_heap(queue_.begin(), queue_.end(), later);
+    const Turn turn = queue_.back();
+    queue_.pop_back();
+    return turn;
+  }
+
+  void wake(std::size_t rank, double time) {
+    wake_[rank] = time;
+    queue_.push_back({time, rank});
+    std::push_heap(queue_.begin(), queue_.end(), later);
+  }
+
+  void move(const Turn& turn) {
+    if (turn.time != wake_[turn.rank]) return;  // it has been called earlier
+    moving_ = turn.rank;
+    Walk::Move move{turn.time, false};
+    do {  // it goes on alone until somebody else may have something to say
+      move = walks_[moving_].advance(move.again, scripts_[moving_], *this);
+      if (move.moved) clock_[moving_] = move.again;
+    } while (move.again < wires_.next() && (queue_.empty() || move.again < queue_.front().time));
+    wake_[moving_] = never;
+    if (move.again != never) wake(moving_, move.again);
+  }
+
+  void arrive(const Wires::Arrival& arrival) {
+    arrivals_[arrival.message] = arrival.time;
+    const std::size_t rank = mirrored_ ? 0 : receivers_[arrival.message % messages_];
+    const double time = std::max(arrival.time, clock_[rank]);
+    if (time < wake_[rank]) wake(rank, time);
+  }
+
+  /// The time of all segments, from those that were followed: how much later one ends than the one before, when all are under way.
+  double extrapolate() {
+    for (std::size_t k = 1; k < ended_.size(); ++k) ended_[k] = std::max(ended_[k], ended_[k - 1]);
+    if (cut_->left_out() == 0) return ended_.back();
+    const std::size_t d = cut_->depth(), from = 2 * d - 1, to = ended_.size() - d - 1;
+    const double each = (ended_[to] - ended_[from]) / static_cast<double>(to - from);
+    return ended_.back() + each * static_cast<double>(cut_->left_out());
+  }
+
+  std::span<const Script> scripts_;
+  std::size_t messages_;  ///< of one segment
+  Ports ports_;
+  Wires wires_;
+  std::vector<double> arrivals_;        ///< by segment and message
+  std::vector<std::size_t> receivers_;  ///< by message
+  std::vector<Walk> walks_;
+  std::vector<double> wake_, clock_;  ///< when each rank moves next, and until when it is busy
+  std::vector<double> ended_;         ///< when the last rank was through with a segment
+  std::vector<Turn> queue_;           ///< a heap, the next one in front; outdated turns are passed over
+  const Cut* cut_;
+  Way way_;
+  std::size_t moving_ = 0;
+  bool mirrored_;
+};
+
+}  // namespace wring::inline v0::detail

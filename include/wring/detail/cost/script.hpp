@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <wring/algorithm/load.hpp>
+#include <wring/algorithm/plan.hpp>
+#include <wring/machine.hpp>
+
+/// What the steps of a plan cost: what the executor does with every block, without values and without time.
+namespace wring::inline v0::detail {
+
+/// One step of a rank, for a segment of which every block has the same number of bytes.
+struct ScriptStep {
+  Kind kind = Kind::finish;
+  std::int32_t peer = -1;
+  std::uint32_t message = 0;  ///< its number among all messages; `finish` has none
+  double seconds = 0;         ///< of work, for every byte of a block
+  double calls = 0;           ///< of the codec, if no block is empty
+  double wire = 0;            ///< bytes of its message, for every byte of a block
+  double blocks = 0;
+};
+
+/// What one rank does with one segment. `close`: what is left to do when all steps are taken.
+struct Script {
+  std::vector<ScriptStep> steps;
+  ScriptStep close;
+};
+
+/// Follows a plan and notes the work of each step. Blocks that go the same way together are followed as one, so that a plan's cost does
+/// not depend on the number of its blocks. Mirrors `CombiningPieces`, `ValuePieces` and `NextUses`.
+class Scribe {
+ public:
+  Scribe(Task task, const Load& load, const Machine& machine)
+      : task_(task), combining_(load.coded && load.combines), finishes_(load.finishes), coded_(load.coded),
+        own_wire_(load.coded ? 1 / load.ratio : 1),
+        sum_wire_(load.coded && load.sum_ratio > 0 ? 1 / load.sum_ratio : own_wire_),
+        encode_(1 / machine.encode), combine_(1 / machine.combine), decode_(1 / machine.decode),
+        add_(1 / machine.add), copy_(1 / machine.copy) {}
+
+  void write(const Plan& plan, Script& script) {
+    divide(plan);
+    script.steps.resize(plan.steps.size());
+    if (!combining_) find_readers(plan);
+    for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+      const Step& step = plan.steps[s];
+      ScriptStep& out = script.steps[s] = {};
+      out.kind = step.kind, out.peer = step.peer, out.blocks = step.last - step.first;
+      here_ = s;
+      for (std::size_t r = run(step.first); begin_[r] < step.last; ++r) follow(step, r, out);
+    }
+    close(script.close = {});
+  }
+
+ private:
+  /// Neighbouring blocks that every step takes together, or not at all.
+  struct Run {
+    double blocks = 0;
+    bool output = true, encoded = false, summed = false;
+  };
+
+  void divide(const Plan& plan) {
+    begin_.assign({0, plan.blocks});
+    for (const Step& step : plan.steps) begin_.push_back(step.first), begin_.push_back(step.last);
+    const auto output = [&](int b) {
+      return task_.collective != Collective::reduce_scatter ||
+             plan.owner[static_cast<std::size_t>(b)] == plan.rank;
+    };
+    if (task_.collective == Collective::reduce_scatter)
+      for (int b = 0; b < plan.blocks; ++b)
+        if (output(b)) begin_.push_back(b), begin_.push_back(b + 1);
+    std::sort(begin_.begin(), begin_.end());
+    begin_.erase(std::unique(begin_.begin(), begin_.end()), begin_.end());
+    runs_.assign(begin_.size() - 1, {});
+    for (std::size_t r = 0; r < runs_.size(); ++r)
+      runs_[r].blocks = begin_[r + 1] - begin_[r], runs_[r].output = output(begin_[r]);
+  }
+
+  std::size_t run(int block) const {
+    return static_cast<std::size_t>(std::lower_bound(begin_.begin(), begin_.end(), block) - begin_.begin());
+  }
+
+  /// For every coded send, whether this rank or its user reads the decoded values later.
+  void find_readers(const Plan& plan) {
+    enum class Next : std::uint8_t { nothing, overwritten, sent, read };
+    std::vector<Next> next(runs_.size(), Next::nothing);
+    first_reader_.assign(plan.steps.size() + 1, 0);
+    for (std::size_t s = 0; s < plan.steps.size(); ++s)
+      first_reader_[s + 1] = first_reader_[s] + run(plan.steps[s].last) - run(plan.steps[s].first);
+    read_later_.resize(first_reader_.back());
+    for (std::size_t s = plan.steps.size(); s-- > 0;) {
+      const Step& step = plan.steps[s];
+      std::size_t i = first_reader_[s];
+      for (std::size_t r = run(step.first); begin_[r] < step.last; ++r, ++i) {
+        read_later_[i] = next[r] == Next::read || (next[r] != Next::overwritten && runs_[r].output);
+        next[r] = step.kind == Kind::store                              ? Next::overwritten
+                  : step.kind == Kind::send && step.wire == Wire::coded ? Next::sent
+                                                                        : Next::read;
+      }
+    }
+  }
+
+  void follow(const Step& step, std::size_t r, ScriptStep& out) {
+    if (combining_)
+      follow_encoded(step, runs_[r], out);
+    else
+      follow_values(step, r, out);
+  }
+
+  static void work(ScriptStep& out, const Run& run, double seconds) {
+    out.seconds += seconds * run.blocks, out.calls += run.blocks;
+  }
+
+  void encode_once(Run& run, ScriptStep& out) {
+    if (!run.encoded) work(out, run, encode_);
+    run.encoded = true;
+  }
+
+  void take(const Step& step, Run& run) const {
+    run.summed = step.kind == Kind::combine || reduces(task_.collective);
+  }
+
+  double wire(const Run& run) const { return run.blocks * (run.summed ? sum_wire_ : own_wire_); }
+
+  void follow_encoded(const Step& step, Run& run, ScriptStep& out) {
+    if (step.kind == Kind::store)
+      run.encoded = true;
+    else
+      encode_once(run, out);
+    if (step.kind == Kind::send) out.wire += wire(run);
+    if (step.kind == Kind::combine || (step.kind == Kind::finish && finishes_)) work(out, run, combine_);
+    if (step.kind == Kind::combine || step.kind == Kind::store) take(step, run);
+  }
+
+  void follow_values(const Step& step, std::size_t r, ScriptStep& out) {
+    Run& run = runs_[r];
+    const bool coded = coded_ && step.wire == Wire::coded;
+    switch (step.kind) {
+    case Kind::send:
+      if (coded) encode_values(run, out, read_later_[first_reader_[here_] + r - this->run(step.first)]);
+      out.wire += coded ? wire(run) : run.blocks;
+      return;
+    case Kind::combine:
+      coded ? work(out, run, combine_) : void(out.seconds += add_ * run.blocks);
+      run.encoded = false;
+      return take(step, run);
+    case Kind::store:
+      coded ? work(out, run, decode_) : void(out.seconds += copy_ * run.blocks);
+      run.encoded = coded;
+      return take(step, run);
+    case Kind::finish:
+      coded_ ? work(out, run, combine_) : void(out.seconds += add_ * run.blocks);
+      run.encoded = false;
+      if (coded) encode_values(run, out, true);
+    }
+  }
+
+  /// An encoded piece is replaced by its decoded values, where anybody reads them.
+  void encode_values(Run& run, ScriptStep& out, bool read_later) {
+    if (!run.encoded && read_later) work(out, run, decode_);
+    encode_once(run, out);
+  }
+
+  void close(ScriptStep& out) {
+    if (!combining_) return;
+    for (Run& run : runs_) {
+      if (!run.output) continue;
+      encode_once(run, out);
+      work(out, run, decode_);
+    }
+  }
+
+  Task task_;
+  bool combining_, finishes_, coded_;
+  double own_wire_, sum_wire_, encode_, combine_, decode_, add_, copy_;
+  std::vector<int> begin_;  ///< of the runs, and the end
+  std::vector<Run> runs_;
+  std::vector<std::size_t> first_reader_;
+  std::vector<char> read_later_;
+  std::size_t here_ = 0;
+};
+
+}  // namespace wring::inline v0::detail

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <wring/detail/cost/cut.hpp>
+#include <wring/detail/cost/script.hpp>
+#include <wring/detail/wires.hpp>
+
+namespace wring::inline v0::detail {
+
+/// One rank on its way through its plan in virtual time: `Segments` and `Segment` without values. Some segments are in flight at once, each
+/// takes one step in its turn, and all work of a rank is done one piece after the other.
+class Walk {
+ public:
+  static constexpr std::size_t window = 4;     ///< sends of a segment that may be on their way
+  static constexpr std::size_t channels = 31;  ///< segments in flight that do not share one
+  static constexpr double header_bytes = 64;
+  static constexpr double piece_bytes =
+      40;  ///< for the entry of a piece in its message, and to round it up, on average
+
+  void start(const Cut& cut, const Machine& machine) {
+    cut_ = &cut, machine_ = &machine;
+    slots_.assign(cut.depth(), {});
+    next_ = turn_ = 0, busy_ = 0, sent_ = 0;
+  }
+
+  struct Move {
+    double again = never;  ///< when to come again, as far as can be known
+    bool moved = false;    ///< it is busy until then
+  };
+
+  /// Takes one step, if one is possible at `now`; else it waits, and may have to come again earlier when a message arrives.
+  template <class World> Move advance(double now, const Script& script, World& world) {
+    double earliest = never;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      const std::size_t at = turn_ + i < slots_.size() ? turn_ + i : turn_ + i - slots_.size();
+      Slot& slot = slots_[at];
+      if (!slot.running && !start(slot)) continue;
+      const double ready = ready_at(slot, script, world);
+      earliest = std::min(earliest, ready);
+      if (ready > now) continue;
+      turn_ = at + 1 < slots_.size() ? at + 1 : 0;
+      return {now + step(now, slot, script, world), true};
+    }
+    return {earliest, false};
+  }
+
+  bool finished() const {
+    return next_ == cut_->followed() &&
+           std::none_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.running; });
+  }
+
+  // Of all segments, those left out included.
+  double busy() const { return busy_; }  ///< seconds of work
+  double sent() const { return sent_; }  ///< bytes
+
+ private:
+  struct Slot {
+    std::size_t segment = 0, at = 0, sends = 0;
+    std::array<double, window> left{};  ///< when its latest messages have left
+    bool running = false, closed = false;
+  };
+
+  bool start(Slot& slot) {
+    if (next_ == cut_->followed()) return false;
+    for (const Slot& other : slots_)
+      if (other.running && next_ - other.segment >= channels) return false;
+    slot = {}, slot.running = true, slot.segment = next_++;
+    return true;
+  }
+
+  template <class World> double ready_at(const Slot& slot, const Script& script, World& world) const {
+    if (slot.at < script.steps.size()) {
+      const ScriptStep& step = script.steps[slot.at];
+      if (step.kind == Kind::finish) return 0;
+      if (step.kind == Kind::send) return slot.sends < window ? 0 : slot.left[slot.sends % window];
+      return world.arrival(slot.segment, step.message);
+    }
+    return slot.closed && slot.sends > 0 ? slot.left[(slot.sends - 1) % window] : 0;
+  }
+
+  double message_bytes(const ScriptStep& step, double block) const {
+    return header_bytes + piece_bytes * step.blocks * cut_->filled() + step.wire * block;
+  }
+
+  double work(const ScriptStep& step, double block) const {
+    return step.seconds * block + machine_->launch * step.calls * cut_->filled();
+  }
+
+  /// Returns how long it takes.
+  template <class World> double step(double now, Slot& slot, const Script& script, World& world) {
+    const double block = cut_->bytes(slot.segment);
+    if (slot.at == script.steps.size()) {
+      if (slot.closed) {
+        slot.running = false;
+        world.ended(slot.segment, now);
+        return 0;
+      }
+      slot.closed = true;
+      return spend(slot, work(script.close, block));
+    }
+    const ScriptStep& step = script.steps[slot.at++];
+    if (step.kind == Kind::finish) return spend(slot, work(step, block));
+    const double bytes = message_bytes(step, block);
+    const double seconds = spend(slot, work(step, block) + machine_->overhead + bytes / machine_->copy);
+    if (step.kind == Kind::send) {
+      slot.left[slot.sends++ % window] = world.send(now + seconds, slot.segment, step, bytes);
+      sent_ += bytes * cut_->weight(slot.segment);
+    }
+    return seconds;
+  }
+
+  double spend(const Slot& slot, double seconds) {
+    busy_ += seconds * cut_->weight(slot.segment);
+    return seconds;
+  }
+
+  const Cut* cut_ = nullptr;
+  const Machine* machine_ = nullptr;
+  std::vector<Slot> slots_;
+  std::size_t next_ = 0, turn_ = 0;
+  double busy_ = 0, sent_ = 0;
+};
+
+}  // namespace wring::inline v0::detail
