@@ -112,7 +112,7 @@ template <Algorithm A> Prediction follow_plans(const A& algorithm, Task task, in
 /// Deterministic: ranks that have the same arguments (and the same program) get the same doubles. Only + - * / and comparisons.
 ///
 /// Cost: where the algorithm is symmetric (`SymmetricAlgorithm`), about 30 ns for each step of one rank and segment, else of all ranks. Of
-/// very many segments `6 * depth` are followed. Throws InvalidArgument for what cannot be.
+/// very many segments `4 * depth` are followed. Throws InvalidArgument for what cannot be.
 template <Algorithm A> Prediction predict(const A& algorithm, Task task, int ranks, const Load& load,
                                           const Machine& machine) {
   expect_possible(load), expect_possible(machine);

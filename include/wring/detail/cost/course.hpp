@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <wring/detail/agenda.hpp>
 #include <wring/detail/cost/cut.hpp>
 #include <wring/detail/cost/script.hpp>
 #include <wring/detail/cost/walk.hpp>
@@ -24,22 +25,24 @@ class Course {
          int ranks, bool mirrored)
       : scripts_(scripts), messages_(messages), ports_(ranks, machine), wires_(ports_.count()),
         arrivals_(messages * cut.followed(), never), receivers_(mirrored ? 0 : messages),
-        walks_(scripts.size()), wake_(scripts.size(), 0.0), clock_(scripts.size(), 0.0),
+        walks_(scripts.size()), busy_until_(scripts.size(), 0.0), agenda_(scripts.size()),
         ended_(cut.followed(), 0.0), cut_(&cut), mirrored_(mirrored) {
     for (std::size_t r = 0; r < walks_.size(); ++r) {
       walks_[r].start(cut, machine);
-      queue_.push_back({0, r});
+      agenda_.call(r, 0);
     }
     if (mirrored) way_ = ports_.way(0, ranks - 1), way_.to = way_.from;
   }
 
   /// Follows all ranks to their end. Returns the time of it.
   double run() {
-    while (!queue_.empty() || wires_.next() != never) {
-      if (queue_.empty() || wires_.next() <= queue_.front().time)
+    for (;;) {
+      const double turn = agenda_.next(), message = wires_.next();
+      if (turn == never && message == never) break;
+      if (message <= turn)
         arrive(wires_.take());
       else
-        move(next());
+        move(agenda_.take());
     }
     for (const Walk& walk : walks_)
       if (!walk.finished()) throw InvalidArgument("predict: the plans do not come to their end");
@@ -75,44 +78,20 @@ class Course {
   void ended(std::size_t segment, double now) { ended_[segment] = std::max(ended_[segment], now); }
 
  private:
-  struct Turn {
-    double time;
-    std::size_t rank;
-  };
-  static bool later(const Turn& a, const Turn& b) {
-    return a.time != b.time ? a.time > b.time : a.rank > b.rank;
-  }
-
-  Turn next() {
-    std::pop_heap(queue_.begin(), queue_.end(), later);
-    const Turn turn = queue_.back();
-    queue_.pop_back();
-    return turn;
-  }
-
-  void wake(std::size_t rank, double time) {
-    wake_[rank] = time;
-    queue_.push_back({time, rank});
-    std::push_heap(queue_.begin(), queue_.end(), later);
-  }
-
-  void move(const Turn& turn) {
-    if (turn.time != wake_[turn.rank]) return;  // it has been called earlier
-    moving_ = turn.rank;
+  void move(const Agenda::Turn& turn) {
+    moving_ = turn.who;
     Walk::Move move{turn.time, false};
     do {  // it goes on alone until somebody else may have something to say
       move = walks_[moving_].advance(move.again, scripts_[moving_], *this);
-      if (move.moved) clock_[moving_] = move.again;
-    } while (move.again < wires_.next() && (queue_.empty() || move.again < queue_.front().time));
-    wake_[moving_] = never;
-    if (move.again != never) wake(moving_, move.again);
+      if (move.moved) busy_until_[moving_] = move.again;
+    } while (move.again < wires_.next() && move.again < agenda_.next());
+    agenda_.call(moving_, move.again);
   }
 
   void arrive(const Wires::Arrival& arrival) {
     arrivals_[arrival.message] = arrival.time;
     const std::size_t rank = mirrored_ ? 0 : receivers_[arrival.message % messages_];
-    const double time = std::max(arrival.time, clock_[rank]);
-    if (time < wake_[rank]) wake(rank, time);
+    agenda_.call(rank, std::max(arrival.time, busy_until_[rank]));
   }
 
   /// The time of all segments, from those that were followed: how much later one ends than the one before, when all are under way.
@@ -131,9 +110,9 @@ class Course {
   std::vector<double> arrivals_;        ///< by segment and message
   std::vector<std::size_t> receivers_;  ///< by message
   std::vector<Walk> walks_;
-  std::vector<double> wake_, clock_;  ///< when each rank moves next, and until when it is busy
-  std::vector<double> ended_;         ///< when the last rank was through with a segment
-  std::vector<Turn> queue_;           ///< a heap, the next one in front; outdated turns are passed over
+  std::vector<double> busy_until_;  ///< by rank
+  Agenda agenda_;
+  std::vector<double> ended_;  ///< when the last rank was through with a segment
   const Cut* cut_;
   Way way_;
   std::size_t moving_ = 0;

@@ -13,7 +13,7 @@ namespace wring::inline v0::detail {
 class Cut {
  public:
   /// Of how many segments at least, in multiples of the depth, the course is followed.
-  static constexpr std::size_t rounds = 6;
+  static constexpr std::size_t rounds = 4;
 
   Cut(const Load& load, int blocks, bool follow_all = false) {
     constexpr std::size_t unit_values = 512;
