@@ -17,15 +17,16 @@ class Cut {
 
   Cut(const Load& load, int blocks, bool follow_all = false) {
     constexpr std::size_t unit_values = 512;
-    const std::size_t unit = unit_values * load.value_bytes, n = std::max<std::size_t>(1, blocks);
+    const std::size_t unit = unit_values * load.value_bytes,
+                      n = static_cast<std::size_t>(std::max(1, blocks));
     const std::size_t units = (load.bytes + unit - 1) / unit, longest = (units + n - 1) / n;
     const std::size_t step = std::max<std::size_t>(1, load.segment_bytes / unit);
     all_ = std::max<std::size_t>(1, (longest + step - 1) / step);
     depth_ = std::min<std::size_t>(static_cast<std::size_t>(load.depth), all_);
     followed_ = follow_all ? all_ : std::min(all_, rounds * depth_);
-    filled_ = std::min(1.0, static_cast<double>(units) / static_cast<double>(n));
+    filled_ = units < n ? static_cast<double>(units) / static_cast<double>(n) : 1;
     if (longest == 0) return;
-    const double block = static_cast<double>(load.bytes) / static_cast<double>(n),
+    const double block = static_cast<double>(load.bytes) / static_cast<double>(std::min(n, units)),
                  of_unit = block / static_cast<double>(longest);
     full_ = of_unit * static_cast<double>(std::min(step, longest));
     last_ = of_unit * static_cast<double>(longest - (all_ - 1) * step);
@@ -34,7 +35,7 @@ class Cut {
   std::size_t depth() const { return depth_; }
   std::size_t followed() const { return followed_; }
   std::size_t left_out() const { return all_ - followed_; }
-  /// Bytes of one block in the k-th segment that is followed.
+  /// Bytes of one block in the k-th segment that is followed, if it is not empty.
   double bytes(std::size_t k) const { return k + 1 == followed_ ? last_ : full_; }
   /// For how many segments it stands.
   double weight(std::size_t k) const {
@@ -42,12 +43,20 @@ class Cut {
                ? 1
                : 1 + static_cast<double>(left_out()) / static_cast<double>(followed_ - 1);
   }
-  /// The share of blocks that are not empty.
-  double filled() const { return filled_; }
+  /// How many of `blocks` neighbouring blocks are not empty, as a share. Of a few it is the most that can be: somebody has to wait for them.
+  double filled(double blocks) const {
+    if (filled_ == 1 || blocks == 0) return filled_;
+    const auto below = static_cast<double>(static_cast<std::size_t>(blocks * filled_));
+    return (below < blocks * filled_ ? below + 1 : below) / blocks;
+  }
 
  private:
   std::size_t all_ = 1, depth_ = 1, followed_ = 1;
-  double full_ = 0, last_ = 0, filled_ = 0;  ///< bytes of a block in a segment and in the last one; `filled`
+  double
+      full_ = 0,
+      last_ = 0,
+      filled_ =
+          0;  ///< bytes of a block in a segment, and in the last one; the share of blocks that are not empty
 };
 
 }  // namespace wring::inline v0::detail

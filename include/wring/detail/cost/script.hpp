@@ -43,6 +43,7 @@ class Scribe {
 
   void write(const Plan& plan, Script& script) {
     divide(plan);
+    sums_wide_ = false;
     script.steps.resize(plan.steps.size());
     if (!combining_) find_readers(plan);
     for (std::size_t s = 0; s < plan.steps.size(); ++s) {
@@ -60,6 +61,7 @@ class Scribe {
   struct Run {
     double blocks = 0;
     bool output = true, encoded = false, summed = false;
+    bool wide = false;  ///< encoded for speed, in its full size
   };
 
   void divide(const Plan& plan) {
@@ -126,12 +128,18 @@ class Scribe {
   double wire(const Run& run) const { return run.blocks * (run.summed ? sum_wire_ : own_wire_); }
 
   void follow_encoded(const Step& step, Run& run, ScriptStep& out) {
+    const bool wide = step.wire == Wire::raw && reduces(task_.collective);
+    if (step.kind != Kind::store && !run.encoded) run.wide = wide && step.kind != Kind::finish;
     if (step.kind == Kind::store)
       run.encoded = true;
     else
       encode_once(run, out);
-    if (step.kind == Kind::send) out.wire += wire(run);
-    if (step.kind == Kind::combine || (step.kind == Kind::finish && finishes_)) work(out, run, combine_);
+    if (step.kind == Kind::send) out.wire += run.wide ? run.blocks : wire(run);
+    if (step.kind == Kind::combine || (step.kind == Kind::finish && finishes_)) {
+      work(out, run, combine_);
+      run.wide = sums_wide_ = wide && step.kind == Kind::combine;
+    }
+    if (step.kind == Kind::store) run.wide = sums_wide_;  // others have done as this rank did
     if (step.kind == Kind::combine || step.kind == Kind::store) take(step, run);
   }
 
@@ -168,6 +176,7 @@ class Scribe {
     if (!combining_) return;
     for (Run& run : runs_) {
       if (!run.output) continue;
+      out.blocks += run.blocks;
       encode_once(run, out);
       work(out, run, decode_);
     }
@@ -181,6 +190,7 @@ class Scribe {
   std::vector<std::size_t> first_reader_;
   std::vector<char> read_later_;
   std::size_t here_ = 0;
+  bool sums_wide_ = false;  ///< the latest sum is in full size
 };
 
 }  // namespace wring::inline v0::detail

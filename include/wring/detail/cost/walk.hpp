@@ -85,11 +85,11 @@ class Walk {
   }
 
   double message_bytes(const ScriptStep& step, double block) const {
-    return header_bytes + piece_bytes * step.blocks * cut_->filled() + step.wire * block;
+    return header_bytes + cut_->filled(step.blocks) * (piece_bytes * step.blocks + step.wire * block);
   }
 
   double work(const ScriptStep& step, double block) const {
-    return step.seconds * block + machine_->launch * step.calls * cut_->filled();
+    return cut_->filled(step.blocks) * (step.seconds * block + machine_->launch * step.calls);
   }
 
   /// Returns how long it takes.
