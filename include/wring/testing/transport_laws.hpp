@@ -328,6 +328,7 @@ std::vector<std::string> check_transport_laws(const std::vector<Link*>& links,
        std::this_thread::yield()) {
     finished = true;
     for (TransportLaws<Link>& program : programs) finished &= program.advance();
+    progress(*links.front());
   }
   std::vector<std::string> failures;
   for (TransportLaws<Link>& program : programs) {

@@ -11,12 +11,13 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <Kokkos_Core.hpp>
 
+#include <wring/detail/transport/queue.hpp>
+#include <wring/detail/transport/run_ranks.hpp>
 #include <wring/detail/transport/target.hpp>
 #include <wring/error.hpp>
 #include <wring/transport/concept.hpp>
@@ -50,31 +51,6 @@ struct Posting {
   bool sends = false, buffered = false, delivered = false, truncated = false;
   bool requested = false;       ///< a request refers to it
   std::vector<std::byte> kept;  ///< the message, if its sender may reuse the bytes before it is delivered
-};
-
-/// Postings that wait for their partner at one rank, oldest first.
-class PostingQueue {
- public:
-  void append(Posting* posting) {
-    posting->next = nullptr;
-    (last_ == nullptr ? first_ : last_->next) = posting;
-    last_ = posting;
-  }
-
-  /// Takes out the oldest posting that fits; null if there is none.
-  template <class Fits> Posting* take(Fits fits) {
-    for (Posting *before = nullptr, *at = first_; at != nullptr; before = at, at = at->next) {
-      if (!fits(*at)) continue;
-      (before == nullptr ? first_ : before->next) = at->next;
-      if (last_ == at) last_ = before;
-      return at;
-    }
-    return nullptr;
-  }
-
- private:
-  Posting* first_ = nullptr;
-  Posting* last_ = nullptr;
 };
 
 /// Moves the messages of all ranks. Allocates only while the number of messages in flight grows.
@@ -161,9 +137,8 @@ class PostOffice {
     posting.buffered = true;
   }
 
-  void meet(Posting* posting, PostingQueue& own, PostingQueue& others) {
-    Posting* other = others.take(
-        [posting](const Posting& p) { return p.from == posting->from && p.channel == posting->channel; });
+  void meet(Posting* posting, PostingQueue<Posting>& own, PostingQueue<Posting>& others) {
+    Posting* other = others.take_partner(*posting);
     if (other == nullptr) return own.append(posting);
     const int most = options_.delay;
     posting->polls = options_.seed == 0 ? most : static_cast<int>(draw(static_cast<std::size_t>(most) + 1));
@@ -203,7 +178,7 @@ class PostOffice {
 
   InProcessOptions options_;
   std::uint64_t random_;
-  std::vector<PostingQueue> sends_, receives_;  // by the rank that receives
+  std::vector<PostingQueue<Posting>> sends_, receives_;  // by the rank that receives
   std::deque<Posting> postings_;
   Posting* free_ = nullptr;
   std::uint64_t events_ = 0, messages_ = 0, bytes_ = 0;
@@ -344,48 +319,13 @@ class InProcess {
 
 inline Progress InProcessTransport::progress() { return world_->progress(); }
 
-namespace detail {
-
-template <class Started> bool test_started(Started& started) {
-  if constexpr (requires { started.test(); })
-    return started.test();
-  else
-    return started->test();
-}
-
-/// "rank 0 waits for rank 1 (head); rank 1 waits for nobody".
-template <class World> std::string waits_for(World& world) {
-  std::string text;
-  for (int r = 0; r < world.size(); ++r) {
-    const std::string whom = world.link(r).session().waits_for();
-    text +=
-        (r == 0 ? "rank " : "; rank ") + std::to_string(r) + " waits for " + (whom.empty() ? "nobody" : whom);
-  }
-  return text;
-}
-
-}  // namespace detail
-
 /// Runs a program of `ranks` ranks in this thread. `start(link)` is called for each rank and returns something whose `test()` says
 /// whether it has finished: a request, or a pointer to an object that owns all it needs. Returns when all have finished.
 /// What `start` or `test` throw is passed on. Throws Error if no rank can move any more, saying what each of them waits for.
 template <class Start>
 void in_process(int ranks, Start&& start, const InProcessOptions& options = {}) {
   InProcess world(ranks, options);
-  std::vector<std::invoke_result_t<Start&, InProcessTransport&>> started;
-  for (int r = 0; r < ranks; ++r) started.push_back(start(world.link(r)));
-  std::vector<bool> finished(started.size(), false);
-  for (int idle = 0;;) {
-    bool changed = false;
-    for (std::size_t r = 0; r < started.size(); ++r) {
-      if (!finished[r] && detail::test_started(started[r])) finished[r] = changed = true;
-    }
-    if (std::find(finished.begin(), finished.end(), false) == finished.end()) return;
-    if (world.progress() != Progress::blocked) changed = true;
-    idle = changed ? 0
-                   : idle + 1;  // a test may have moved others, whose own tests come later: ask all once more
-    if (idle == 2) throw Error("all ranks are blocked: " + detail::waits_for(world));
-  }
+  detail::run_ranks(world, start);
 }
 
 static_assert(SharedThreadTransport<InProcessTransport>);

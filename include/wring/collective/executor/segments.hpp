@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <wring/collective/executor/ahead.hpp>
@@ -26,7 +27,7 @@ template <class Codec, class Link, class Exec> class Segments {
 
   /// No segment, until `start`.
   void clear() {
-    depth_ = next_ = count_ = 0;
+    depth_ = next_ = count_ = turn_ = 0;
     unsent_.clear();
   }
 
@@ -42,14 +43,20 @@ template <class Codec, class Link, class Exec> class Segments {
     for (auto& segment : active()) start(*segment);
   }
 
-  /// Moves every active segment by one step.
+  /// Moves every active segment by one step; in virtual time one of them alone, since other ranks come next if their clocks say so.
   Progress advance() {
     Progress result = Progress::blocked;
     bool running = false;
-    for (auto& segment : active()) {
+    for (std::size_t i = 0, first = std::exchange(turn_, 0); i < depth_; ++i) {
+      const std::size_t slot = (first + i) % depth_;
+      auto& segment = segments_[slot];
       if (!segment->running() && may_start()) start(*segment);
       if (segment->advance() != Progress::blocked) result = Progress::moved;
       running = running || segment->running();
+      if constexpr (VirtualTimeTransport<Link>) {
+        turn_ = slot + 1;
+        if (result == Progress::moved) return result;
+      }
     }
     return running || next_ < count_ ? result : Progress::finished;
   }
@@ -158,6 +165,7 @@ template <class Codec, class Link, class Exec> class Segments {
   std::deque<Poison> poison_;
   Unsent unsent_;  ///< of segments that were never begun: segment * steps + step
   std::size_t depth_ = 0, next_ = 0, count_ = 0;  ///< active, the next to begin, all
+  std::size_t turn_ = 0;                          ///< the active one that moves first
   int first_channel_ = 0;
 };
 

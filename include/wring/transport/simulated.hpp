@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include <wring/detail/transport/run_ranks.hpp>
+#include <wring/detail/transport/simulated_office.hpp>
+#include <wring/detail/transport/target.hpp>
+#include <wring/error.hpp>
+#include <wring/machine.hpp>
+#include <wring/transport/concept.hpp>
+#include <wring/transport/session.hpp>
+#include <wring/work.hpp>
+
+namespace wring::inline v0 {
+
+class SimulatedNetwork;
+
+/// The link of one rank of a SimulatedNetwork: what it sends really arrives, when the network's machine would have brought it. Its rank has
+/// a clock, which goes on when it works, handles a message, or waits. It belongs to the network.
+class SimulatedTransport {
+ public:
+  using memory_space = Kokkos::HostSpace;
+  static constexpr bool shares_thread = true;
+
+  class Request {
+   public:
+    Request() = default;
+    Request(Request&& other) noexcept : posting_(std::exchange(other.posting_, nullptr)) {}
+    Request& operator=(Request&& other) noexcept {
+      posting_ = std::exchange(other.posting_, nullptr);
+      return *this;
+    }
+
+   private:
+    friend SimulatedTransport;
+    explicit Request(detail::TimedPosting* posting) : posting_(posting) {}
+    detail::TimedPosting* posting_ = nullptr;
+  };
+
+  SimulatedTransport(const SimulatedTransport&) = delete;
+  SimulatedTransport& operator=(const SimulatedTransport&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  Session& session() { return session_; }
+  SimulatedNetwork& network() { return *network_; }
+
+  /// Seconds on the clock of this rank.
+  double now() const { return office_->clock(rank_); }
+
+  /// This rank has worked: its clock goes on by what that takes on the network's machine. `bytes` of values, or of a message (`wire`).
+  void spend(Work work, std::size_t bytes) {
+    office_->spend(rank_, seconds_for(work, static_cast<double>(bytes)));
+  }
+
+  /// This rank is busy with something else: a computation that an operation in flight may hide behind.
+  void pass(double seconds) { office_->spend(rank_, seconds); }
+
+  /// Starts a message. It completes when its last byte has left. Throws InvalidArgument where there is no such peer or channel.
+  Request send(int peer, int channel, std::span<const std::byte> bytes) {
+    detail::require_target("simulated transport", rank_, size_, peer, channel);
+    return Request(office_->send(rank_, peer, channel, bytes));
+  }
+
+  /// Starts a receive. It completes when the message has arrived.
+  Request receive(int peer, int channel, std::span<std::byte> bytes) {
+    detail::require_target("simulated transport", rank_, size_, peer, channel);
+    return Request(office_->receive(peer, rank_, channel, bytes));
+  }
+
+  std::optional<std::size_t> test(Request& request) {
+    if (request.posting_ == nullptr)
+      throw InvalidArgument("simulated transport: test of a request that is not in flight", rank_);
+    if (!office_->completed(*request.posting_)) return std::nullopt;
+    detail::TimedPosting* posting = std::exchange(request.posting_, nullptr);
+    const std::size_t length = posting->length, room = posting->size;
+    const bool truncated = office_->truncated(*posting);
+    const int from = posting->from;
+    office_->dismiss(posting);
+    if (truncated)
+      throw TransportError("simulated transport: rank " + std::to_string(rank_) +
+                               " received a message from rank " + std::to_string(from) +
+                               " that is longer than the " + std::to_string(room) + " bytes given for it",
+                           from);
+    return length;
+  }
+
+  /// Always succeeds. A message given up still arrives.
+  bool cancel(Request& request) {
+    if (detail::TimedPosting* posting = std::exchange(request.posting_, nullptr)) office_->dismiss(posting);
+    return true;
+  }
+
+  /// Lets the rank move whose turn it is in virtual time. `blocked`: no rank can move until somebody starts something.
+  Progress progress();
+
+ private:
+  friend SimulatedNetwork;
+  SimulatedTransport(SimulatedNetwork& network, detail::SimulatedOffice& office, int rank, int size)
+      : network_(&network), office_(&office), rank_(rank), size_(size) {}
+
+  double seconds_for(Work work, double bytes) const {
+    const Machine& m = office_->machine();
+    switch (work) {
+    case Work::measure: return bytes / m.measure;
+    case Work::encode: return m.launch + bytes / m.encode;
+    case Work::combine: return m.launch + bytes / m.combine;
+    case Work::decode: return m.launch + bytes / m.decode;
+    default: return bytes / m.copy;
+    }
+  }
+
+  SimulatedNetwork* network_;
+  detail::SimulatedOffice* office_;
+  int rank_, size_;
+  Session session_;  // last: operations still in it may use the link when they are destroyed
+};
+
+/// Any number of ranks in one process and one thread, on a network that is not there: the executor, the plans and the codecs are the real
+/// ones, the results too, and time is that of the `Machine`. Nobody waits for it to pass.
+///
+///     wring::SimulatedNetwork network(256, machine);
+///     const double seconds = wring::simulate(network, [&](wring::SimulatedTransport& link) {
+///       return operations[link.rank()].start(...);   // each with its link
+///     });
+///
+/// Each rank sends one message at a time and takes one at a time, both at once; a message waits in the switch while its receiver takes another;
+/// nothing is lost. The ranks are moved in the order of their clocks, and messages taken in the order in which they begin to arrive, so that the
+/// same program always takes the same time. Blocking calls cannot work here. Lives longer than what uses its links.
+class SimulatedNetwork {
+ public:
+  /// Throws InvalidArgument for less than one rank, or an impossible machine.
+  explicit SimulatedNetwork(int ranks, const Machine& machine = {})
+      : office_(checked(ranks, machine), machine) {
+    for (int r = 0; r < ranks; ++r) links_.emplace_back(new SimulatedTransport(*this, office_, r, ranks));
+  }
+  SimulatedNetwork(const SimulatedNetwork&) = delete;
+  SimulatedNetwork& operator=(const SimulatedNetwork&) = delete;
+
+  int size() const { return static_cast<int>(links_.size()); }
+  SimulatedTransport& link(int rank) { return *links_.at(static_cast<std::size_t>(rank)); }
+  const Machine& machine() const { return office_.machine(); }
+
+  /// Messages from one rank to another get a latency (seconds) and a bandwidth (bytes per second) of their own. They share the ports of these
+  /// ranks with all others.
+  void set_link(int from, int to, double latency, double bandwidth) {
+    detail::require_target("simulated network", from, size(), to, 0);
+    detail::require_target("simulated network", to, size(), from, 0);
+    if (!(latency > 0) || !(bandwidth > 0))
+      throw InvalidArgument("simulated network: latency and bandwidth must be greater than 0");
+    office_.set_link(from, to, latency, bandwidth);
+  }
+
+  /// Lets the rank move whose turn it is in virtual time. `blocked`: no rank can move until somebody starts something.
+  Progress progress() {
+    const auto move = [this](int rank) { return link(rank).session().progress() != Progress::blocked; };
+    bool moved = office_.progress(move);
+    // What waits for no message and takes no time has no appointment.
+    for (std::size_t r = 0; r < links_.size() && !moved; ++r)
+      moved = links_[r]->session().in_flight() > 0 && office_.visit(r, move);
+    return moved ? Progress::moved : Progress::blocked;
+  }
+
+  /// All ranks wait for the last one, as after a barrier that takes no time. Returns what all clocks now say.
+  double synchronise() { return office_.synchronise(); }
+
+  /// Messages sent so far, and their bytes.
+  std::uint64_t messages() const { return office_.messages(); }
+  std::uint64_t bytes() const { return office_.bytes(); }
+
+ private:
+  static int checked(int ranks, const Machine& machine) {
+    if (ranks < 1)
+      throw InvalidArgument("simulated network: " + std::to_string(ranks) + " ranks, at least 1 needed");
+    expect_possible(machine);
+    return ranks;
+  }
+
+  detail::SimulatedOffice office_;  // before the links, whose operations may use it when they are destroyed
+  std::vector<std::unique_ptr<SimulatedTransport>> links_;
+};
+
+inline Progress SimulatedTransport::progress() { return network_->progress(); }
+
+/// Runs a program on all ranks of a network, beginning at the same time. `start(link)` is called for each rank and returns something whose
+/// `test()` says whether it has finished: a request, or a pointer to an object that owns all it needs. Returns the seconds until the last rank
+/// had finished. What `start` or `test` throw is passed on. Throws Error if no rank can move any more, saying what each of them waits for.
+template <class Start> double simulate(SimulatedNetwork& network, Start&& start) {
+  const double begin = network.synchronise();
+  detail::run_ranks(network, start);
+  return network.synchronise() - begin;
+}
+
+static_assert(SharedThreadTransport<SimulatedTransport> && VirtualTimeTransport<SimulatedTransport>);
+
+}  // namespace wring::inline v0
