@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -24,22 +25,27 @@ struct PieceRange {
 /// one behind the other, each padded to whole units, so that many small ones share blocks and messages.
 class Partition {
  public:
-  /// One length per tensor: allreduce and broadcast. Every block gets its share of all units.
+  /// One length per tensor: allreduce and broadcast. The units are dealt to the blocks in stripes, so that every block has a part of
+  /// everything: data that compress unevenly from place to place still give all ranks nearly the same number of bytes to send. The
+  /// stripes depend on lengths and blocks alone, so that no result depends on the segments.
   void cut_evenly(const Plan& plan, std::span<const std::size_t> lengths, std::size_t segment_values) {
     reset(plan.blocks, segment_values);
     std::size_t units = 0;
     for (const std::size_t n : lengths) units += units_of(n);
-    std::size_t item_begin = 0;  // of the current tensor, in units
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-      const std::size_t item_units = units_of(lengths[i]);
+    std::size_t item = 0, item_begin = 0;  // the tensor that `begin` lies in, and where that begins, in units
+    const std::size_t stripe = stripe_units(units);
+    for (std::size_t begin = 0; begin < units; begin += stripe) {
+      const std::size_t length = std::min(stripe, units - begin);
       for (std::size_t b = 0; b < blocks_.size(); ++b) {
-        const std::size_t begin =
-            std::clamp(share(units, b), item_begin, item_begin + item_units) - item_begin;
-        const std::size_t end =
-            std::clamp(share(units, b + 1), item_begin, item_begin + item_units) - item_begin;
-        append(b, i, begin * unit_values, std::min(end * unit_values, lengths[i]));
+        std::size_t at = begin + share(length, b);
+        for (const std::size_t end = begin + share(length, b + 1); at < end;) {
+          const std::size_t item_end = item_begin + units_of(lengths[item]), to = std::min(end, item_end);
+          append(b, item, (at - item_begin) * unit_values,
+                 std::min((to - item_begin) * unit_values, lengths[item]));
+          at = to;
+          if (at == item_end) item_begin = item_end, ++item;
+        }
       }
-      item_begin += item_units;
     }
   }
 
@@ -86,6 +92,12 @@ class Partition {
   };
 
   static std::size_t units_of(std::size_t n) { return (n + unit_values - 1) / unit_values; }
+
+  /// 16 to 32 stripes, fewer where they would give a block less than 16 units each: few runs, and few pieces to encode.
+  std::size_t stripe_units(std::size_t units) const {
+    const std::size_t blocks = std::max<std::size_t>(1, blocks_.size());
+    return blocks * std::max<std::size_t>(16, std::bit_floor(units / (16 * blocks)));
+  }
 
   /// floor(units * b / blocks) without overflow.
   std::size_t share(std::size_t units, std::size_t b) const {
