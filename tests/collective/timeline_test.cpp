@@ -259,7 +259,7 @@ TEST_CASE("timeline: a ring measures its input once, and encodes and decodes wha
   const std::size_t n = 4 * 512 * 2;  // 4 blocks, 2 segments
   const Recorded run =
       recorded(wring::Grid<float>{}, wring::Ring{}, 4, n,
-               {.segment_bytes = 512 * sizeof(float), .ride_along_bytes = 0}, wring::absolute(0.1));
+               {.segment_bytes = 512 * sizeof(float), .ride_along_bytes = 0}, wring::relative_to_range(0.1));
   for (const Timeline& t : run.timelines) {
     const Events measured = of_work(t, Work::measure);
     REQUIRE(measured.size() == 1);
@@ -275,7 +275,8 @@ TEST_CASE("timeline: a ring measures its input once, and encodes and decodes wha
 }
 
 TEST_CASE("timeline: data that ride along are part of the agreement", "[collective][timeline]") {
-  const Recorded run = recorded(wring::Grid<float>{}, wring::Ring{}, 4, 100, {}, wring::absolute(0.1));
+  const Recorded run =
+      recorded(wring::Grid<float>{}, wring::Ring{}, 4, 100, {}, wring::relative_to_range(0.1));
   for (std::size_t r = 0; r < 4; ++r) {
     const Timeline& t = run.timelines[r];
     REQUIRE(run.outcomes[r].report.rode_along);
@@ -372,7 +373,7 @@ TEST_CASE("timeline: a virtual clock is the clock of reports and events", "[coll
         return sums[r].start(Exec{}, wring::group(wring::item(data[r], bound)));
       });
     };
-    const auto outcomes = combines ? run(wring::Grid<float>{}, wring::absolute(0.1))
+    const auto outcomes = combines ? run(wring::Grid<float>{}, wring::relative_to_range(0.1))
                                    : run(wring::Cast<wring::half_t>{}, std::nullopt);
     REQUIRE(all_ok(outcomes));
     const double block = 512 * sizeof(float);
@@ -445,8 +446,8 @@ TEST_CASE("timeline: a trace is JSON and has every event", "[collective][timelin
   std::ostringstream empty, text;
   Timeline(0).write_chrome_trace(empty);
   CHECK(Json::valid(empty.str()));
-  const Recorded run =
-      recorded(wring::Grid<float>{}, wring::Ring{}, 4, 20000, {.segment_bytes = 4096}, wring::absolute(0.01));
+  const Recorded run = recorded(wring::Grid<float>{}, wring::Ring{}, 4, 20000, {.segment_bytes = 4096},
+                                wring::relative_to_range(0.01));
   std::size_t work = 0, spans = 0;
   for (const Timeline& t : run.timelines) {
     work += of_kind(t, Kind::work).size();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -30,7 +31,7 @@ template <class Codec, class Link, class Exec> class Ahead {
 
   /// Nothing is encoded, until `choose` and `encode`.
   void clear() {
-    pieces_.clear(), first_.clear(), anticipated_.clear();
+    pieces_.clear(), first_.clear(), originals_.clear(), anticipated_.clear();
     slab_.reset();
     chosen_ = false;
   }
@@ -44,6 +45,7 @@ template <class Codec, class Link, class Exec> class Ahead {
         if (step.wire == Wire::raw && step.kind != Kind::finish) return false;
       if (!reduces(s_.task.collective) || s_.plan.ranks == 1) return false;
       for (auto& t : s_.tensors) {
+        originals_.push_back(*t.codec);
         if (!prepare_for(s_, t, *t.codec, 0)) return false;
         anticipated_.push_back(*t.codec);
       }
@@ -61,8 +63,10 @@ template <class Codec, class Link, class Exec> class Ahead {
       for (auto& t : s_.tensors) t.magnitudes = {};
       for (std::size_t segment = 0; segment < s_.partition.segments(); ++segment) {
         first_.push_back(pieces_.size());
+        s_.segment = static_cast<std::int64_t>(segment);
         for (int b = 0; b < s_.plan.blocks; ++b) encode(segment, b);
       }
+      s_.segment = -1;
     }
   }
 
@@ -85,6 +89,11 @@ template <class Codec, class Link, class Exec> class Ahead {
         holds = holds && s_.tensors[i].codec->interchangeable(anticipated_[i]);
       if (!holds) clear();
     }
+  }
+
+  /// The rank leaves without knowing what the others will send: it may be longer than was anticipated.
+  void give_up() {
+    for (std::size_t i = 0; i < originals_.size(); ++i) s_.tensors[i].codec.emplace(originals_[i]);
   }
 
   /// The pieces of a segment, in the order of blocks, are handed over.
@@ -142,6 +151,7 @@ template <class Codec, class Link, class Exec> class Ahead {
   }
 
   S& s_;
+  std::vector<Codec> originals_;    ///< by tensor: not prepared
   std::vector<Codec> anticipated_;  ///< by tensor: prepared for inputs that are not too large
   std::vector<Bytes<Space>> pieces_;
   std::vector<std::size_t> first_;  ///< of each segment

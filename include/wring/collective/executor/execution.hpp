@@ -310,7 +310,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     const Stage before = std::exchange(stage_, Stage::leaving);
     agreement_.leave(shared_.failure);
     const bool may_move = !job_.failure && agreement_.ride().may_move();  // else nobody moves anything
-    if (before == Stage::agreeing) agreement_.ride().give_up();
+    if (before == Stage::agreeing) agreement_.ride().give_up(), ahead_.give_up();
     if (before == Stage::agreeing && may_move) segments_.start(job_.counts, channel(1));
     segments_.leave();
     if (confirmation_.running())

@@ -20,6 +20,7 @@ template <class Codec, class Exec> struct Piece {
   int block = 0;
   int terms = 1;
   bool finished = false;
+  bool delivered = false;                        ///< the user has what this rank holds
   Bytes<typename Exec::memory_space> encoded;    ///< valid encoding of what this rank holds, if any
   Bytes<typename Exec::memory_space> memory;     ///< of `values`, where they are not the user's
   std::span<typename Codec::value_type> values;  ///< what this rank holds (value pieces)
@@ -80,6 +81,7 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
     own(piece, wire == Wire::raw);
     piece.terms += terms;
     piece.encoded = combine(piece.range, piece.encoded.span, theirs.span, piece.terms, wire == Wire::raw);
+    piece.delivered = false;
   }
 
   Bytes<typename S::Space> combine(const PieceRange& range, std::span<const std::byte> a,
@@ -94,13 +96,13 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
   }
 
   void store(P& piece, Bytes<typename S::Space> theirs, int terms, Wire /*wire*/) {
-    piece.encoded = std::move(theirs), piece.terms = terms, piece.finished = true;
+    piece.encoded = std::move(theirs), piece.terms = terms, piece.finished = true, piece.delivered = false;
   }
 
   void finish(P& piece, Wire /*wire*/, int /*budget*/) {
     own(piece, false);
     piece.encoded = finish(piece.range, std::move(piece.encoded));
-    piece.finished = true;
+    piece.finished = true, piece.delivered = false;
   }
 
   Bytes<typename S::Space> finish(const PieceRange& range, Bytes<typename S::Space> sum) {
@@ -120,10 +122,18 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
     return sum;
   }
 
+  /// A complete result goes to the user's memory, where that is still to be done; it can go before the last step.
+  bool deliver(P& piece) {
+    if (!piece.finished || piece.delivered || !piece.encoded) return false;
+    close(piece);
+    return true;
+  }
+
   /// The result goes to the user's memory.
   void close(P& piece) {
-    if (!s_.is_output(piece.block)) return;
+    if (piece.delivered || !s_.is_output(piece.block)) return void(piece.delivered = true);
     own(piece, false);
+    piece.delivered = true;
     decode(s_, piece.encoded.span, s_.output(piece.range),
            context(piece.range, Phase::final, s_.plan.ranks, false));
   }
@@ -183,6 +193,8 @@ template <class Codec, class Link, class Exec> class ValuePieces {
     piece.finished = true;
     if (wire == Wire::coded) encode_piece(piece, budget, true);
   }
+
+  bool deliver(P&) { return false; }  // values are the user's as soon as they are there
 
   void close(P& piece) {
     if (s_.is_output(piece.block)) load(piece);

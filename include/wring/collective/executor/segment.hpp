@@ -59,13 +59,15 @@ template <class Codec, class Link, class Exec> class Segment {
     return outgoing_.empty() ? -1 : s_.plan.steps[outgoing_.front().step].peer;
   }
 
-  /// Takes one step, so that everything else is polled between pieces of work.
+  /// Takes one step, so that everything else is polled between pieces of work. While a message is missing, what is complete goes to
+  /// the user.
   Progress advance() {
     if (!running_) return Progress::blocked;
     s_.segment = static_cast<std::int64_t>(index_);
     const bool reaped = reap();
     post();
-    if (at_ < s_.plan.steps.size()) return step() || reaped ? Progress::moved : Progress::blocked;
+    if (at_ < s_.plan.steps.size())
+      return step() || reaped || deliver() ? Progress::moved : Progress::blocked;
     if (!closed_) {
       close();
       return Progress::moved;
@@ -220,7 +222,17 @@ template <class Codec, class Link, class Exec> class Segment {
       return false;
     }
     ++at_;
+    delivered_ = 0;
     return true;
+  }
+
+  /// One complete piece, if there is one.
+  bool deliver() {
+    bool any = false;
+    guarded([&] {
+      for (; delivered_ < pieces_.size() && !any; ++delivered_) any = work_.deliver(pieces_[delivered_]);
+    });
+    return any;
   }
 
   /// Runs a piece of work unless this rank has failed; a failure is recorded, never thrown.
@@ -367,6 +379,7 @@ template <class Codec, class Link, class Exec> class Segment {
   }
 
   bool receive(const Step& step) {
+    prepare(step);
     Message& message = incoming_.front();
     std::size_t bytes = 0;
     try {
@@ -397,6 +410,12 @@ template <class Codec, class Link, class Exec> class Segment {
     return !left_over;
   }
 
+  /// What a message will be combined with can be encoded while it is on its way.
+  void prepare(const Step& step) {
+    if (step.kind == Kind::combine)
+      guarded([&] { each_piece(step, [&](auto& piece) { work_.own(piece, step.wire == Wire::raw); }); });
+  }
+
   MessageHeader opened(std::span<std::byte> message, const Step& step) {
     const Doing doing(s_, Work::wire, message.size());
     return open(message, header(step));
@@ -409,8 +428,6 @@ template <class Codec, class Link, class Exec> class Segment {
     const std::byte* entry = message.span.data() + header_bytes;
     std::size_t at = header_bytes + table_bytes(count);
     if (at > message.span.size()) throw TransportError("a message is too short for its table");
-    if (step.kind == Kind::combine)
-      each_piece(step, [&](auto& piece) { work_.own(piece, step.wire == Wire::raw); });
     [[maybe_unused]] const auto image = image_of(step);
     each_piece(step, [&](auto& piece) {
       std::uint64_t word = 0;
@@ -454,6 +471,7 @@ template <class Codec, class Link, class Exec> class Segment {
   Pieces<Codec, Link, Exec> work_;
   const NextUses* uses_ = nullptr;
   std::size_t index_ = 0, at_ = 0, posted_ = 0;
+  std::size_t delivered_ = 0;  ///< pieces looked at since the last step
   int channel_ = 0;
   bool closed_ = false, running_ = false, mute_ = false;
   std::vector<Piece<Codec, Exec>> pieces_;
