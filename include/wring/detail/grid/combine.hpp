@@ -207,7 +207,7 @@ std::size_t combine_as(const Exec& exec, std::span<const std::byte> a, std::span
   head.clear_padding();
   const CombineBlocks<Q> body{
       {kernels, p, operation}, {a.data(), layout, p.delta}, {b.data(), layout, p.delta}, head};
-  return layout.payload_at + for_runs(exec, "wring::combine", layout.blocks, body).out;
+  return layout.payload_at + for_runs(exec, "wring::combine", layout.blocks, RunBody(body)).out;
 }
 
 template <class Q, class Exec>
@@ -220,7 +220,7 @@ std::size_t finish_as(const Exec& exec, std::span<const std::byte> in, std::size
   const Head<Q> head{out.data(), layout, p.delta};
   head.clear_padding();
   const FinishBlocks<Q> body{{kernels, p, Operation::sum}, {in.data(), layout, p.delta}, head};
-  return layout.payload_at + for_runs(exec, "wring::finish", layout.blocks, body).out;
+  return layout.payload_at + for_runs(exec, "wring::finish", layout.blocks, RunBody(body)).out;
 }
 
 }  // namespace grid

@@ -150,7 +150,8 @@ void decode_as(const Exec& exec, std::span<const std::byte> in, std::span<T> y, 
   const Layout<Q> layout(y.size(), p.delta);
   check_piece(in, layout, p, sizeof(T));
   const ReadHead<Q> head{in.data(), layout, p.delta};
-  for_runs(exec, "wring::decode", layout.blocks, DecodeBlocks<T, Q>{{kernels, p, streaming}, head, y.data()});
+  const DecodeBlocks<T, Q> body{{kernels, p, streaming}, head, y.data()};
+  for_runs(exec, "wring::decode", layout.blocks, RunBody(body));
 }
 
 }  // namespace grid

@@ -188,8 +188,8 @@ Progress encode_as(const Exec& exec, std::span<const T> x, std::span<std::byte> 
     throw CodecError("Grid: the room for an encoded piece is too small");
   const Head<Q> head{out.data(), layout, p.delta};
   head.clear_padding();
-  Progress total =
-      for_runs(exec, "wring::encode", layout.blocks, EncodeBlocks<T, Q>{{kernels, p}, x.data(), head});
+  const EncodeBlocks<T, Q> body{{kernels, p}, x.data(), head};
+  Progress total = for_runs(exec, "wring::encode", layout.blocks, RunBody(body));
   total.out += layout.payload_at;
   return total;
 }

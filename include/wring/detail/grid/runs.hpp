@@ -27,11 +27,28 @@ struct Run {
   std::size_t first, last;
 };
 
-/// The scan over as many runs as there are threads: `body.measure(run)` says what a run takes, `body.run(run,
-/// at)` does it and says so too.
-template <class Body> struct RunScan {
+/// What is done with runs of blocks, its type forgotten: one parallel scan serves all that Grid does.
+/// `body.measure(run)` says what a run takes, `body.run(run, at)` does it and says so too. Refers to `body`.
+class RunBody {
+ public:
+  template <class Body> explicit RunBody(const Body& body)
+      : body_(&body),
+        measure_([](const void* b, Run run) { return static_cast<const Body*>(b)->measure(run); }),
+        run_([](const void* b, Run run, Progress at) { return static_cast<const Body*>(b)->run(run, at); }) {}
+
+  Progress measure(Run run) const { return measure_(body_, run); }
+  Progress run(Run run, Progress at) const { return run_(body_, run, at); }
+
+ private:
+  const void* body_;
+  Progress (*measure_)(const void*, Run);
+  Progress (*run_)(const void*, Run, Progress);
+};
+
+/// The scan over as many runs as there are threads.
+struct RunScan {
   using value_type = Progress;
-  Body body;
+  RunBody body;
   std::size_t blocks, runs;
 
   void init(Progress& p) const { p = Progress{}; }
@@ -48,8 +65,8 @@ template <class Body> struct RunScan {
 };
 
 /// Does all blocks: in one pass on a single thread, else measured first, with the same bytes.
-template <class Exec, class Body>
-Progress for_runs(const Exec& exec, const char* label, std::size_t blocks, const Body& body) {
+template <class Exec>
+Progress for_runs(const Exec& exec, const char* label, std::size_t blocks, const RunBody& body) {
   const std::size_t threads = static_cast<std::size_t>(exec.concurrency());
   const std::size_t chunks = (blocks + blocks_per_chunk - 1) / blocks_per_chunk;
   const std::size_t runs = chunks < threads ? chunks : threads;
@@ -59,7 +76,7 @@ Progress for_runs(const Exec& exec, const char* label, std::size_t blocks, const
   }
   Progress total;
   using Policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>;
-  Kokkos::parallel_scan(label, Policy(exec, 0, runs), RunScan<Body>{body, blocks, runs}, total);
+  Kokkos::parallel_scan(label, Policy(exec, 0, runs), RunScan{body, blocks, runs}, total);
   exec.fence(label);
   return total;
 }
