@@ -321,6 +321,7 @@ template <class Q, int Bytes> struct Keep {
 /// What becomes of the columns of a block as they are unpacked. They are kept:
 template <int Bytes> struct KeepColumns {
   using Signed = typename NativeOf<i32, Bytes>::type;
+  static constexpr int widest = 32;
   i32* q;
   WRING_ALWAYS_INLINE void operator()(int r, const Signed& v) { __builtin_memcpy(q + r * 16, &v, Bytes); }
   WRING_ALWAYS_INLINE void next_column() { q += Bytes / 4; }
@@ -328,6 +329,7 @@ template <int Bytes> struct KeepColumns {
 /// ... or decoded, right where |q| <= 2^24:
 template <int Bytes> struct DecodeColumns {
   using Signed = typename NativeOf<i32, Bytes>::type;
+  static constexpr int widest = 25;
   using Floats = typename NativeOf<float, Bytes>::type;
   float step;
   float* y;

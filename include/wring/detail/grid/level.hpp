@@ -38,7 +38,7 @@ struct Kernels {
   Measured<i32> (*quantise_floats)(const float* x, const Step& step, bool delta, i32* q, i32& base);
   u64 (*quantise_doubles)(const double* x, const Step& step, i64* q);
   void (*to_floats)(const i32* q, float step, float* y);
-  void (*unpack_to_floats)(int width, const std::byte* in, float step, float* y);
+  void (*unpack_to_floats)(int width, const std::byte* in, float step, float* y);  ///< width <= 25
   void (*scan_to_floats)(const i32* q, i32 base, float step, float* y);
   IntegerKernels<i32> words;
   IntegerKernels<i64> long_words;

@@ -85,13 +85,15 @@ template <int Bytes> WRING_ALWAYS_INLINE void pack_unrolled(int width, const i32
     }
 }
 
-/// Hands the quanta to `sink`, column by column. `Sink::Signed` is the register.
+/// Hands the quanta to `sink`, column by column. `Sink::Signed` is the register, `Sink::widest` what it can take.
 template <int Bytes, class Sink> WRING_ALWAYS_INLINE void unpack_unrolled(int width, const std::byte* in,
                                                                           Sink& sink) {
   using V = typename NativeOf<u32, Bytes>::type;
   for (int column = 0; column < 64; column += Bytes, in += Bytes, sink.next_column()) switch (width) {
 #define WRING_GRID_CASE(W)                                                                                   \
-  case W: unpack_column<W, V>(in, sink); break;
+  case W:                                                                                                    \
+    if constexpr (W <= Sink::widest) unpack_column<W, V>(in, sink);                                          \
+    break;
       WRING_GRID_WIDTHS(WRING_GRID_CASE)
 #undef WRING_GRID_CASE
     default:
