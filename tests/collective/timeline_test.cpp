@@ -275,8 +275,7 @@ TEST_CASE("timeline: a ring measures its input once, and encodes and decodes wha
 }
 
 TEST_CASE("timeline: data that ride along are part of the agreement", "[collective][timeline]") {
-  const Recorded run =
-      recorded(wring::Grid<float>{}, wring::Ring{}, 4, 100, {}, wring::relative_to_range(0.1));
+  const Recorded run = recorded(wring::Grid<float>{}, wring::Ring{}, 4, 100, {}, wring::absolute(0.1));
   for (std::size_t r = 0; r < 4; ++r) {
     const Timeline& t = run.timelines[r];
     REQUIRE(run.outcomes[r].report.rode_along);
