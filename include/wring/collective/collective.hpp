@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -30,15 +31,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   using compressor_type = Codec;
   using link_type = Link;
 
-  BasicCollective(Codec codec, Link& link, Schedule schedule, Options options)
-      : codec_(std::move(codec)), link_(&link), schedule_(std::move(schedule)), options_(options) {
-    detail::explain_compressor<Codec>();
-    expect_algorithm<Schedule>();
-    detail::explain_transport<Link>();
-    const Identity id = codec_.identity();
-    codec_name_ = id.name,
-    codec_hash_ = detail::Hasher().add(id.name).add(id.version).add(id.options).value();
-  }
+  BasicCollective(Codec codec, Link& link, Schedule schedule, Options options);
 
   const Options& options() const { return options_; }
   Options& options() { return options_; }
@@ -86,8 +79,8 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
         detail::bring_up_to_date<Exec>(item.in), detail::bring_up_to_date<Exec>(item.out);
         detail::mark_modified<Exec>(item.out);
       });
-      engine->set_views(std::move(views), collective, job.task.root, link_->rank(), link_->size());
-      edges = &edges_for(engine->shared());
+      engine->set_views(std::move(views), link_->rank(), link_->size());
+      edges = &edges_for(engine->shared().tensors);
     } catch (...) {
       job.failure = detail::failure_from_current_exception(link_->rank());
     }
@@ -97,30 +90,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
 
  private:
   /// The plan of the task, made once; what is wrong with it, or with the options, becomes the job's failure.
-  void make_plan(detail::Job& job) {
-    const int rank = link_->rank(), ranks = link_->size();
-    const auto complain = [&](const std::string& what) {
-      if (!job.failure) job.failure = {Cause::argument, rank, what};
-    };
-    if (job.task.root < 0 || job.task.root >= ranks) {
-      complain("root " + std::to_string(job.task.root) + " is no rank of 0.." + std::to_string(ranks - 1));
-    }
-    const Task task = job.failure ? Task{job.task.collective, 0} : job.task;
-    if (!planned_ || !(*planned_ == task) || plan_.ranks != ranks) replan(task, rank, ranks);
-    if (!plan_fault_.empty()) complain(plan_fault_);
-    check_options(complain);
-    job.compressor = codec_name_, job.compressor_hash = codec_hash_;
-    job.algorithm = schedule_name_, job.algorithm_hash = plan_hash_, job.layout = layout_of(schedule_);
-    using T = typename Codec::value_type;
-    job.type = detail::Hasher()
-                   .add(sizeof(T))
-                   .add(std::is_integral_v<T>)
-                   .add(is_complex_v<T>)
-                   .add(std::is_signed_v<T>)
-                   .value();
-    if constexpr (FloatElement<T>)
-      job.type = detail::Hasher().add(std::string_view(FloatTraits<T>::name)).value();
-  }
+  void make_plan(detail::Job& job);
 
   /// An algorithm may refuse (a node layout that does not fit): that is told in the agreement, like any other fault of the call.
   void replan(const Task& task, int rank, int ranks) {
@@ -176,16 +146,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   }
 
   /// Encodings per result element, counted once per plan and only where a bound is divided by them.
-  template <class S> const EdgeCount& edges_for(const S& shared) {
-    bool needed = plan_fault_.empty();
-    if constexpr (CombiningCompressor<Codec> || LosslessCompressor<Codec> || !BoundedCompressor<Codec>)
-      needed = false;
-    bool bounded = false;
-    for (const auto& t : shared.tensors) bounded = bounded || t.bound.has_value();
-    if (!needed || !bounded) return no_edges_;
-    if (!counted_) edges_ = edges_of(schedule_, *planned_, plan_.ranks), counted_ = true;
-    return edges_;
-  }
+  const EdgeCount& edges_for(std::span<const detail::Tensor<Codec>> tensors);
 
   Codec codec_;
   Link* link_;
@@ -200,5 +161,55 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   Timeline* timeline_ = nullptr;
   detail::Engines engines_;
 };
+
+template <class Codec, class Link, class Schedule>
+BasicCollective<Codec, Link, Schedule>::BasicCollective(Codec codec, Link& link, Schedule schedule,
+                                                        Options options)
+    : codec_(std::move(codec)), link_(&link), schedule_(std::move(schedule)), options_(options) {
+  detail::explain_compressor<Codec>();
+  expect_algorithm<Schedule>();
+  detail::explain_transport<Link>();
+  const Identity id = codec_.identity();
+  codec_name_ = id.name, codec_hash_ = detail::Hasher().add(id.name).add(id.version).add(id.options).value();
+}
+
+template <class Codec, class Link, class Schedule>
+void BasicCollective<Codec, Link, Schedule>::make_plan(detail::Job& job) {
+  const int rank = link_->rank(), ranks = link_->size();
+  const auto complain = [&](const std::string& what) {
+    if (!job.failure) job.failure = {Cause::argument, rank, what};
+  };
+  if (job.task.root < 0 || job.task.root >= ranks) {
+    complain("root " + std::to_string(job.task.root) + " is no rank of 0.." + std::to_string(ranks - 1));
+  }
+  const Task task = job.failure ? Task{job.task.collective, 0} : job.task;
+  if (!planned_ || !(*planned_ == task) || plan_.ranks != ranks) replan(task, rank, ranks);
+  if (!plan_fault_.empty()) complain(plan_fault_);
+  check_options(complain);
+  job.compressor = codec_name_, job.compressor_hash = codec_hash_;
+  job.algorithm = schedule_name_, job.algorithm_hash = plan_hash_, job.layout = layout_of(schedule_);
+  using T = typename Codec::value_type;
+  job.type = detail::Hasher()
+                 .add(sizeof(T))
+                 .add(std::is_integral_v<T>)
+                 .add(is_complex_v<T>)
+                 .add(std::is_signed_v<T>)
+                 .value();
+  if constexpr (FloatElement<T>)
+    job.type = detail::Hasher().add(std::string_view(FloatTraits<T>::name)).value();
+}
+
+template <class Codec, class Link, class Schedule>
+const EdgeCount&
+BasicCollective<Codec, Link, Schedule>::edges_for(std::span<const detail::Tensor<Codec>> tensors) {
+  bool needed = plan_fault_.empty();
+  if constexpr (CombiningCompressor<Codec> || LosslessCompressor<Codec> || !BoundedCompressor<Codec>)
+    needed = false;
+  bool bounded = false;
+  for (const auto& t : tensors) bounded = bounded || t.bound.has_value();
+  if (!needed || !bounded) return no_edges_;
+  if (!counted_) edges_ = edges_of(schedule_, *planned_, plan_.ranks), counted_ = true;
+  return edges_;
+}
 
 }  // namespace wring::inline v0

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include <wring/collective/executor/exchange.hpp>
 #include <wring/collective/executor/exchange_data.hpp>
 #include <wring/collective/executor/job.hpp>
+#include <wring/collective/executor/operands.hpp>
 #include <wring/collective/executor/operation_state.hpp>
 #include <wring/collective/executor/parameters.hpp>
 #include <wring/collective/executor/segments.hpp>
@@ -25,114 +27,45 @@ namespace wring::inline v0::detail {
 ///
 ///     agreeing -> moving -> confirming -> done          a failure poisons what this rank sends, the stages stay the same
 ///         \__________\__________\_______ leaving -> done        this rank waits for nobody any more
+///
+/// What a collective calls is defined below the class, so that files can leave the instantiation to another one
+/// (wring/instantiate.hpp): all the rest is reached from there.
 template <class Codec, class Link, class Exec>
 class Execution : public OperationState, public std::enable_shared_from_this<Execution<Codec, Link, Exec>> {
  public:
   using S = Shared<Codec, Link, Exec>;
   using T = typename S::T;
 
-  Execution() : ahead_(shared_), agreement_(shared_, ahead_), segments_(shared_, ahead_) {}
+  Execution();
+  ~Execution() override;
 
   S& shared() { return shared_; }
   Job& job() { return job_; }
 
   /// Where the codec runs. Devices: an instance of the operation's own, so that it overlaps with the user's work, kept until the
   /// user comes with another one. Hosts have but one.
-  void use(const Exec& exec) {
-    if constexpr (host_accessible_v<Exec>) {
-      shared_.exec = exec;
-    } else if (!users_ || !(*users_ == exec)) {
-      users_ = exec;
-      shared_.exec = Kokkos::Experimental::partition_space(exec, 1)[0];
-    }
-  }
+  void use(const Exec& exec);
+
+  /// Turns what the user gives into the tensors of the operation. What is wrong with it is left in `job().failure`.
+  void take(std::span<const Operand<T>> operands, int rank, int ranks);
 
   /// Begins the operation that `job()` and `shared().tensors` describe, with the plan in `shared().plan`. A failure in the job makes
   /// this rank take part in the agreement only to say so.
-  void start(Link& link, const Codec& codec, const EdgeCount& edges) {
-    shared_.link = &link, shared_.task = job_.task, shared_.options = job_.options;
-    shared_.failure = {};
-    edges_ = edges;
-    remembered_ = confirmed_ = settled_ = false, in_flight_ = true, stage_ = Stage::agreeing;
-    segments_.clear(), ahead_.clear();
-    shared_.sequence = sequence_ = link.session().next_sequence(), shared_.segment = -1;
-    started_ = stage_began_ = shared_.now(), sent_before_ = 0;
-    limit_in_flight();
-    give_codecs(codec);
-    begin_report();
-    agreement_.describe(job_, sequence_);
-    try {
-      if (link.session().retired())
-        decline({Cause::abandoned, link.rank(), "the link is retired: " + link.session().reason()});
-      else
-        agreement_.open(job_, channel(0));
-    } catch (...) {  // the transport cannot even begin
-      shared_.fail(failure_from_current_exception(link.rank()));
-      link.session().retire(shared_.failure.text);
-      settle();
-      give_up(shared_.failure);
-    }
-    // What ends at once is not attached: the object may be used again before the link moves, and must not be there twice.
-    if (advance() != Progress::finished) link.session().attach(this->shared_from_this());
-  }
+  void start(Link& link, const Codec& codec, const EdgeCount& edges);
 
   bool in_flight() const { return in_flight_; }
   bool settled() const override { return settled_; }
   const Failure& failure() const override { return shared_.failure; }
   bool has_confirmed() const override { return confirmed_; }
   const Report& report() const override { return shared_.report; }
-  Progress progress_link() override { return progress(*shared_.link); }
+  Progress progress_link() override;
   bool blocked_for_ever() const override { return SharedThreadTransport<Link>; }
-
-  Progress advance() noexcept override {
-    try {
-      switch (stage_) {
-      case Stage::agreeing: return agree();
-      case Stage::moving: return advance_segments();
-      case Stage::confirming: return confirm();
-      case Stage::leaving: return drain();
-      case Stage::orphaned: return Progress::blocked;  // what is in flight keeps its memory
-      default: return Progress::finished;
-      }
-    } catch (...) {
-      return give_up(failure_from_current_exception(shared_.plan.rank));
-    }
-  }
-
-  std::string waits_for() const override {
-    std::string text;
-    const auto name = [&text](int rank, const char* what) {
-      if (rank >= 0) text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank) + " (" + what + ")";
-    };
-    if (stage_ == Stage::agreeing) name(agreement_.waits_for(), "start of the operation");
-    if (stage_ == Stage::confirming) name(confirmation_.waits_for(), "confirmation");
-    segments_.waits_for(name);
-    return text.empty() ? "nobody" : text;
-  }
+  Progress advance() noexcept override;
+  std::string waits_for() const override;
 
   /// The link is gone: whoever still holds a request of this operation hears of it.
-  void orphan() noexcept override {
-    try {
-      shared_.fail(
-          {Cause::abandoned, shared_.plan.rank, "its link was destroyed before the operation had ended"});
-      release();
-    } catch (...) {
-      shared_.failure.cause = Cause::abandoned;
-    }
-    settled_ = true, stage_ = Stage::orphaned;
-  }
-
-  void abandon(const Failure& failure, bool now) override {
-    if (!in_flight_ || stage_ == Stage::leaving || stage_ == Stage::orphaned) return;
-    shared_.fail(failure.rank >= 0 ? failure : Failure{failure.cause, shared_.link->rank(), failure.text});
-    settled_ = true;
-    if (!now) {  // it goes on in the order of its plan, poisoned
-      if (!job_.options.confirm) remember_failure();
-      return;
-    }
-    shared_.link->session().retire(failure.text);
-    leave();
-  }
+  void orphan() noexcept override;
+  void abandon(const Failure& failure, bool now) override;
 
  private:
   enum class Stage { agreeing, moving, confirming, leaving, done, orphaned };
@@ -359,13 +292,14 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     in_flight_ = false, stage_ = Stage::done;
     ahead_.clear();
     record(Timeline::Kind::operation, started_, 0);
+    operands_.release();
     release();
   }
 
   /// The result goes to the user, before the others are told that all is well.
   void hand_over() {
     try {
-      if (!shared_.failure) deliver();
+      if (!shared_.failure) operands_.deliver();
     } catch (...) {
       shared_.fail(failure_from_current_exception(shared_.plan.rank));
     }
@@ -380,7 +314,6 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     shared_.timeline->add(event);
   }
 
-  virtual void deliver() {}  ///< the result goes from flat runs to the user's views
   virtual void release() {}  ///< the views are the user's again
 
   void settle() {
@@ -399,6 +332,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   S shared_;
   std::optional<Exec> users_;
   Job job_;
+  Operands<Codec, Link, Exec> operands_;
   Ahead<Codec, Link, Exec> ahead_;
   Agreement<Codec, Link, Exec> agreement_;
   Segments<Codec, Link, Exec> segments_;
@@ -411,5 +345,114 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   double started_ = 0, stage_began_ = 0;  ///< when
   std::uint64_t sent_before_ = 0;         ///< bytes, before the stage
 };
+
+template <class Codec, class Link, class Exec>
+Execution<Codec, Link, Exec>::Execution()
+    : operands_(shared_, job_), ahead_(shared_), agreement_(shared_, ahead_), segments_(shared_, ahead_) {}
+
+template <class Codec, class Link, class Exec>
+Execution<Codec, Link, Exec>::~Execution() = default;
+
+template <class Codec, class Link, class Exec>
+void Execution<Codec, Link, Exec>::use(const Exec& exec) {
+  if constexpr (host_accessible_v<Exec>) {
+    shared_.exec = exec;
+  } else if (!users_ || !(*users_ == exec)) {
+    users_ = exec;
+    shared_.exec = Kokkos::Experimental::partition_space(exec, 1)[0];
+  }
+}
+
+template <class Codec, class Link, class Exec>
+void Execution<Codec, Link, Exec>::take(std::span<const Operand<T>> operands, int rank, int ranks) {
+  operands_.take(operands, rank, ranks);
+}
+
+template <class Codec, class Link, class Exec>
+void Execution<Codec, Link, Exec>::start(Link& link, const Codec& codec, const EdgeCount& edges) {
+  shared_.link = &link, shared_.task = job_.task, shared_.options = job_.options;
+  shared_.failure = {};
+  edges_ = edges;
+  remembered_ = confirmed_ = settled_ = false, in_flight_ = true, stage_ = Stage::agreeing;
+  segments_.clear(), ahead_.clear();
+  shared_.sequence = sequence_ = link.session().next_sequence(), shared_.segment = -1;
+  started_ = stage_began_ = shared_.now(), sent_before_ = 0;
+  limit_in_flight();
+  give_codecs(codec);
+  begin_report();
+  agreement_.describe(job_, sequence_);
+  try {
+    if (link.session().retired())
+      decline({Cause::abandoned, link.rank(), "the link is retired: " + link.session().reason()});
+    else
+      agreement_.open(job_, channel(0));
+  } catch (...) {  // the transport cannot even begin
+    shared_.fail(failure_from_current_exception(link.rank()));
+    link.session().retire(shared_.failure.text);
+    settle();
+    give_up(shared_.failure);
+  }
+  // What ends at once is not attached: the object may be used again before the link moves, and must not be there twice.
+  if (advance() != Progress::finished) link.session().attach(this->shared_from_this());
+}
+
+template <class Codec, class Link, class Exec>
+Progress Execution<Codec, Link, Exec>::advance() noexcept {
+  try {
+    switch (stage_) {
+    case Stage::agreeing: return agree();
+    case Stage::moving: return advance_segments();
+    case Stage::confirming: return confirm();
+    case Stage::leaving: return drain();
+    case Stage::orphaned: return Progress::blocked;  // what is in flight keeps its memory
+    default: return Progress::finished;
+    }
+  } catch (...) {
+    return give_up(failure_from_current_exception(shared_.plan.rank));
+  }
+}
+
+template <class Codec, class Link, class Exec>
+Progress Execution<Codec, Link, Exec>::progress_link() {
+  return progress(*shared_.link);
+}
+
+template <class Codec, class Link, class Exec>
+std::string Execution<Codec, Link, Exec>::waits_for() const {
+  std::string text;
+  const auto name = [&text](int rank, const char* what) {
+    if (rank >= 0) text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank) + " (" + what + ")";
+  };
+  if (stage_ == Stage::agreeing) name(agreement_.waits_for(), "start of the operation");
+  if (stage_ == Stage::confirming) name(confirmation_.waits_for(), "confirmation");
+  segments_.waits_for(name);
+  return text.empty() ? "nobody" : text;
+}
+
+template <class Codec, class Link, class Exec>
+void Execution<Codec, Link, Exec>::orphan() noexcept {
+  try {
+    shared_.fail(
+        {Cause::abandoned, shared_.plan.rank, "its link was destroyed before the operation had ended"});
+    operands_.release();
+    release();
+  } catch (...) {
+    shared_.failure.cause = Cause::abandoned;
+  }
+  settled_ = true, stage_ = Stage::orphaned;
+}
+
+template <class Codec, class Link, class Exec>
+void Execution<Codec, Link, Exec>::abandon(const Failure& failure, bool now) {
+  if (!in_flight_ || stage_ == Stage::leaving || stage_ == Stage::orphaned) return;
+  shared_.fail(failure.rank >= 0 ? failure : Failure{failure.cause, shared_.link->rank(), failure.text});
+  settled_ = true;
+  if (!now) {  // it goes on in the order of its plan, poisoned
+    if (!job_.options.confirm) remember_failure();
+    return;
+  }
+  shared_.link->session().retire(failure.text);
+  leave();
+}
 
 }  // namespace wring::inline v0::detail
