@@ -40,21 +40,28 @@ template <class T> struct NativeOf<T, static_cast<int>(sizeof(T))> {
   using type = T;
 };
 
+/// Loops over the registers of a row are taken apart: g++ at -O2 would keep rows of four in memory.
+#if WRING_GRID_NATIVE_VECTORS
+#define WRING_GRID_UNROLL _Pragma("GCC unroll 4")
+#else
+#define WRING_GRID_UNROLL
+#endif
+
 #define WRING_LANES_OPERATOR(op)                                                                             \
   friend WRING_ALWAYS_INLINE Lanes operator op(const Lanes& a, const Lanes& b) {                             \
     Lanes r;                                                                                                 \
-    for (int k = 0; k < parts; ++k) r.part[k] = a.part[k] op b.part[k];                                      \
+    WRING_GRID_UNROLL for (int k = 0; k < parts; ++k) r.part[k] = a.part[k] op b.part[k];                    \
     return r;                                                                                                \
   }                                                                                                          \
   friend WRING_ALWAYS_INLINE Lanes operator op(const Lanes& a, T b) {                                        \
     Lanes r;                                                                                                 \
-    for (int k = 0; k < parts; ++k) r.part[k] = a.part[k] op b;                                              \
+    WRING_GRID_UNROLL for (int k = 0; k < parts; ++k) r.part[k] = a.part[k] op b;                            \
     return r;                                                                                                \
   }
 #define WRING_LANES_SHIFT(op)                                                                                \
   friend WRING_ALWAYS_INLINE Lanes operator op(const Lanes& a, int b) {                                      \
     Lanes r;                                                                                                 \
-    for (int k = 0; k < parts; ++k) r.part[k] = static_cast<Native>(a.part[k] op b);                         \
+    WRING_GRID_UNROLL for (int k = 0; k < parts; ++k) r.part[k] = static_cast<Native>(a.part[k] op b);       \
     return r;                                                                                                \
   }
 
@@ -124,6 +131,7 @@ template <class T, int Bytes> WRING_ALWAYS_INLINE void fill(Lanes<T, Bytes>& v, 
 /// The same bits as another type of the same size.
 template <class To, class T, int Bytes> WRING_ALWAYS_INLINE void reinterpret(Lanes<To, Bytes>& r,
                                                                              const Lanes<T, Bytes>& v) {
+  WRING_GRID_UNROLL
   for (int k = 0; k < Lanes<T, Bytes>::parts; ++k) {
     if constexpr (Bytes == sizeof(T))
       r.part[k] = std::bit_cast<To>(v.part[k]);
@@ -135,6 +143,7 @@ template <class To, class T, int Bytes> WRING_ALWAYS_INLINE void reinterpret(Lan
 /// The same values as another type of the same size.
 template <class To, class T, int Bytes> WRING_ALWAYS_INLINE void convert(Lanes<To, Bytes>& r,
                                                                          const Lanes<T, Bytes>& v) {
+  WRING_GRID_UNROLL
   for (int k = 0; k < Lanes<T, Bytes>::parts; ++k) {
     if constexpr (Bytes == sizeof(T)) r.part[k] = static_cast<To>(v.part[k]);
 #if WRING_GRID_NATIVE_VECTORS
@@ -147,6 +156,7 @@ template <class To, class T, int Bytes> WRING_ALWAYS_INLINE void convert(Lanes<T
 /// q += (r > half), q -= (r <= -half). Half open: a compiler's contraction cannot change it.
 template <class U, class F, int Bytes>
 WRING_ALWAYS_INLINE void correct(Lanes<U, Bytes>& q, const Lanes<F, Bytes>& r, F half) {
+  WRING_GRID_UNROLL
   for (int k = 0; k < Lanes<U, Bytes>::parts; ++k) {
     if constexpr (Bytes == sizeof(U)) {
       q.part[k] = q.part[k] + static_cast<U>(r.part[k] > half) - static_cast<U>(r.part[k] <= -half);
@@ -201,6 +211,7 @@ template <class U, int Bytes>
 WRING_ALWAYS_INLINE void predecessors(Lanes<U, Bytes>& r, const Lanes<U, Bytes>& previous,
                                       const Lanes<U, Bytes>& current) {
   using L = Lanes<U, Bytes>;
+  WRING_GRID_UNROLL
   for (int k = 0; k < L::parts; ++k) {
     const auto& before = k ? current.part[k ? k - 1 : 0] : previous.part[L::parts - 1];
     if constexpr (L::per_part == 1)
@@ -217,6 +228,7 @@ template <class U, int Bytes> WRING_ALWAYS_INLINE void scan(Lanes<U, Bytes>& x, 
   using Native = typename L::Native;
   constexpr auto lane = std::make_integer_sequence<int, L::per_part>{};
   Native sum = carry.part[0];
+  WRING_GRID_UNROLL
   for (int k = 0; k < L::parts; ++k) {
     Native v = x.part[k];
     if constexpr (L::per_part > 1) {
