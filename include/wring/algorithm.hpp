@@ -3,6 +3,7 @@
 
 /// Algorithms: who sends which blocks to whom, in which order. Nothing here knows values, bytes or MPI.
 
+#include <wring/algorithm/automatic.hpp>
 #include <wring/algorithm/concept.hpp>
 #include <wring/algorithm/cost.hpp>
 #include <wring/algorithm/direct.hpp>
@@ -12,4 +13,5 @@
 #include <wring/algorithm/plan.hpp>
 #include <wring/algorithm/recursive_doubling.hpp>
 #include <wring/algorithm/ring.hpp>
+#include <wring/algorithm/situation.hpp>
 #include <wring/algorithm/verify.hpp>

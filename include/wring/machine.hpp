@@ -36,6 +36,14 @@ struct Machine {
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
+/// A node whose figures nobody has measured: what `Automatic` goes by until it knows better. Its network has
+/// 10 Gb/s; all else is assumed, to be replaced by what a calibration finds.
+inline Machine typical_node() {
+  Machine m;
+  m.latency = 10e-6, m.overhead = 2e-6, m.bandwidth = 1.25e9, m.launch = 1e-6;
+  return m;
+}
+
 /// Throws InvalidArgument if a machine has a speed of zero, or less.
 inline void expect_possible(const Machine& m) {
   const std::array<std::pair<const char*, double>, 11> all{{{"latency", m.latency},

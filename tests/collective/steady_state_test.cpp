@@ -90,7 +90,7 @@ TEST_CASE("a repeated operation allocates nothing", "[collective][steady]") {
   Kokkos::Tools::Experimental::set_allocate_data_callback(count_allocation);
   const std::size_t n = 20000;
   const wring::Options plain{.operation = wring::mean, .segment_bytes = 8192, .depth = 3},
-      confirmed{.confirm = true};
+      confirmed{.confirm = true}, averaged{.operation = wring::mean};
   for (const int ranks : {1, 4}) {
     INFO(ranks << " ranks");
     CHECK(later_allocations(wring::None<float>{}, wring::Ring{}, ranks, n, plain, std::nullopt) == 0);
@@ -111,6 +111,11 @@ TEST_CASE("a repeated operation allocates nothing", "[collective][steady]") {
                             wring::relative_to_rms(0.01)) == 0);
     CHECK(later_allocations(wring::Grid<float>{}, wring::Direct{}, ranks, 10, plain, wring::absolute(0.1)) ==
           0);
+    for (const std::size_t length : {std::size_t(10), n, 10 * n})
+      CHECK(later_allocations(wring::Grid<float>{}, wring::Automatic{}, ranks, length, averaged,
+                              wring::absolute(0.1)) == 0);
+    CHECK(later_allocations(wring::Cast<wring::half_t>{}, wring::Automatic{}, ranks, n, averaged,
+                            std::nullopt) == 0);
   }
   Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
 }

@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include <wring/algorithm/plan.hpp>
+#include <wring/algorithm/situation.hpp>
+#include <wring/machine.hpp>
 
 namespace wring::inline v0 {
 
@@ -52,6 +54,19 @@ template <class A>
 concept SymmetricAlgorithm = Algorithm<A> && requires(const A& a, Task task, int ranks) {
   { a.symmetric(task, ranks) } -> std::same_as<bool>;
 };
+
+/// An algorithm that adapts itself to each operation before it starts:
+/// - `adapt(situation)`: chooses, and returns the choice; from then on `name`, `plan` (and `edges`, `symmetric`) are those of the choice.
+///   A pure function of the situation and of what `identity` stands for, both equal on all ranks.
+/// - `identity()`: a number for all that it chooses by, compared over ranks.
+/// - `use(machine)`: it chooses by this machine from now on: what a calibration has found, the same on all ranks.
+template <class A>
+concept AdaptiveAlgorithm =
+    Algorithm<A> && requires(A& a, const A& constant, const Situation& situation, const Machine& machine) {
+      { a.adapt(situation) } -> std::same_as<const Choice&>;
+      { constant.identity() } -> std::same_as<std::uint64_t>;
+      a.use(machine);
+    };
 
 /// The node layout of an algorithm, 0 where it has none.
 template <Algorithm A>

@@ -121,10 +121,6 @@ template <Algorithm A> Prediction predict(const A& algorithm, Task task, int ran
   return p;
 }
 
-/// How small data travel with the agreement: summed up on the way (encoded pieces that combine, an absolute bound), or everybody's
-/// together, which each rank then works on by itself.
-enum class RidesAlong { summed, gathered };
-
 /// Predicts the time of an operation whose data travel with the agreement (`Options::ride_along_bytes`), whatever its algorithm.
 inline Prediction predict_riding_along(RidesAlong how, Task task, int ranks, const Load& load,
                                        const Machine& m) {

@@ -29,6 +29,10 @@ struct Load {
   friend bool operator==(const Load&, const Load&) = default;
 };
 
+/// How small data travel with the agreement: summed up on the way (encoded pieces that combine, an absolute bound), or everybody's
+/// together, which each rank then works on by itself.
+enum class RidesAlong { summed, gathered };
+
 /// Throws InvalidArgument for a load that no operation can have.
 inline void expect_possible(const Load& load) {
   if (load.value_bytes == 0) throw InvalidArgument("load: a value has no bytes");

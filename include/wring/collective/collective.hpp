@@ -3,17 +3,21 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <wring/algorithm/concept.hpp>
 #include <wring/algorithm/plan.hpp>
 #include <wring/algorithm/verify.hpp>
 #include <wring/collective/engines.hpp>
+#include <wring/collective/executor/situation.hpp>
 #include <wring/collective/executor/view_execution.hpp>
 #include <wring/collective/group.hpp>
 #include <wring/collective/options.hpp>
@@ -69,17 +73,26 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     detail::Job& job = engine->job();
     job.task = {collective, root}, job.options = options_, job.failure = {};
     engine->shared().timeline = timeline_;
+    std::optional<double> ratio;
+    if constexpr (AdaptiveAlgorithm<Schedule>) {
+      job.experience = experience_.shared();
+      ratio = job.experience->ratio(link_->session().told());
+    }
     const EdgeCount* edges = &no_edges_;
     try {  // whatever is wrong here is told in the agreement, since the other ranks have started
       exec.fence("wring::start");
       make_plan(job);
-      engine->shared().plan = plan_;
+      engine->shared().plan = planned().plan;
       engine->use(exec);
       detail::for_each_item(items, [](const auto& item) {
         detail::bring_up_to_date<Exec>(item.in), detail::bring_up_to_date<Exec>(item.out);
         detail::mark_modified<Exec>(item.out);
       });
       engine->set_views(std::move(views), link_->rank(), link_->size());
+      if constexpr (AdaptiveAlgorithm<Schedule>) {
+        adapt(job, engine->shared().tensors, ratio);
+        engine->shared().plan = planned().plan;
+      }
       edges = &edges_for(engine->shared().tensors);
     } catch (...) {
       job.failure = detail::failure_from_current_exception(link_->rank());
@@ -92,36 +105,83 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   /// The plan of the task, made once; what is wrong with it, or with the options, becomes the job's failure.
   void make_plan(detail::Job& job);
 
+  /// A plan of the schedule, made once.
+  struct Planned {
+    Task task;
+    int variant = 0;  ///< of an algorithm that chooses among several
+    Plan plan;
+    std::string name, fault;
+    std::uint64_t hash = 0;
+    EdgeCount edges;
+    bool counted = false;
+  };
+
+  Planned& planned() { return plans_[latest_]; }
+  const Planned& planned() const { return plans_[latest_]; }
+
+  /// Takes the plan of the task from those that were made, or makes it.
+  void take_plan(const Task& task, int rank, int ranks, int variant = 0) {
+    const auto at = std::find_if(plans_.begin(), plans_.end(), [&](const Planned& p) {
+      return p.task == task && p.variant == variant && p.plan.ranks == ranks;
+    });
+    latest_ = static_cast<std::size_t>(at - plans_.begin());
+    if (at != plans_.end()) return;
+    if (latest_ == most_plans)
+      latest_ = next_plan_++ % most_plans;
+    else
+      plans_.emplace_back();
+    Planned& made = planned();
+    made = Planned{};
+    made.task = task, made.variant = variant;
+    replan(made, rank, ranks);
+  }
+
   /// An algorithm may refuse (a node layout that does not fit): that is told in the agreement, like any other fault of the call.
-  void replan(const Task& task, int rank, int ranks) {
-    planned_ = task, counted_ = false, plan_fault_.clear();
+  void replan(Planned& p, int rank, int ranks) {
     try {
-      schedule_name_ = schedule_.name();
-      plan_ = schedule_.plan(task, rank, ranks);
-      plan_hash_ = hash(schedule_.plan(task, 0, ranks));
-      check_plan(task, [this](const std::string& what) { plan_fault_ = what; });
+      p.name = schedule_.name();
+      p.plan = schedule_.plan(p.task, rank, ranks);
+      p.hash = hash(schedule_.plan(p.task, 0, ranks));
+      check_plan(p, [&p](const std::string& what) { p.fault = what; });
     } catch (...) {
-      plan_ = Plan{.rank = rank, .ranks = ranks};
-      plan_.one_block_per_rank(task);
-      plan_hash_ = 0, plan_fault_ = detail::failure_from_current_exception(rank).text;
+      p.plan = Plan{.rank = rank, .ranks = ranks};
+      p.plan.one_block_per_rank(p.task);
+      p.hash = 0, p.fault = detail::failure_from_current_exception(rank).text;
     }
   }
 
-  template <class Complain> void check_plan(const Task& task, Complain complain) const {
-    const bool by_owner =
-        task.collective == Collective::reduce_scatter || task.collective == Collective::allgather;
-    if (plan_.blocks < 1) return complain("the algorithm's plan has no blocks");
-    for (const Step& s : plan_.steps)
-      if (s.first < 0 || s.last > plan_.blocks || s.first >= s.last ||
-          (s.kind != Kind::finish && (s.peer < 0 || s.peer >= plan_.ranks || s.peer == plan_.rank)))
+  /// What the agreement compares of the algorithm, and the report says of it.
+  void identify(detail::Job& job) const {
+    job.algorithm = planned().name, job.layout = layout_of(schedule_);
+    if constexpr (AdaptiveAlgorithm<Schedule>) {
+      job.algorithm_hash = detail::Hasher().add("adaptive").add(schedule_.identity()).value();
+      job.choice_hash = planned().hash;
+    } else {
+      job.algorithm_hash = detail::Hasher().add(planned().name).add(planned().hash).value();
+      job.choice_hash = 0;
+    }
+  }
+
+  /// Lets the algorithm choose for this operation. Ranks whose calls are at fault, or differ, may choose otherwise: they all hear of it before
+  /// a plan is followed.
+  void adapt(detail::Job& job, std::span<const detail::Tensor<Codec>> tensors, std::optional<double> ratio);
+
+  template <class Complain> static void check_plan(const Planned& planned, Complain complain) {
+    const Plan& plan = planned.plan;
+    const bool by_owner = planned.task.collective == Collective::reduce_scatter ||
+                          planned.task.collective == Collective::allgather;
+    if (plan.blocks < 1) return complain("the algorithm's plan has no blocks");
+    for (const Step& s : plan.steps)
+      if (s.first < 0 || s.last > plan.blocks || s.first >= s.last ||
+          (s.kind != Kind::finish && (s.peer < 0 || s.peer >= plan.ranks || s.peer == plan.rank)))
         return complain("the algorithm's plan has an impossible step: " + describe(s));
-      else if (s.wire == Wire::coded && s.budget >= plan_.budgets)
+      else if (s.wire == Wire::coded && s.budget >= plan.budgets)
         return complain("the algorithm's plan has a step of an unknown error class: " + describe(s));
     if (!by_owner) return;
-    std::vector<int> seen(static_cast<std::size_t>(plan_.ranks), 0);
-    for (const int owner : plan_.owner)
-      if (owner >= 0 && owner < plan_.ranks) ++seen[static_cast<std::size_t>(owner)];
-    if (plan_.owner.size() != static_cast<std::size_t>(plan_.blocks) ||
+    std::vector<int> seen(static_cast<std::size_t>(plan.ranks), 0);
+    for (const int owner : plan.owner)
+      if (owner >= 0 && owner < plan.ranks) ++seen[static_cast<std::size_t>(owner)];
+    if (plan.owner.size() != static_cast<std::size_t>(plan.blocks) ||
         seen != std::vector<int>(seen.size(), 1))
       complain("the algorithm's plan must give every rank exactly one block to own");
   }
@@ -135,7 +195,8 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
       complain("segment_bytes is " + std::to_string(options_.segment_bytes));
     if (options_.depth < 1 || options_.depth > 30)
       complain("depth is " + std::to_string(options_.depth) + ", not 1..30");
-    const std::size_t widest = static_cast<std::size_t>(std::max(1, plan_.widest));
+    const std::size_t widest =
+        AdaptiveAlgorithm<Schedule> ? 1 : static_cast<std::size_t>(std::max(1, planned().plan.widest));
     if (options_.segment_bytes > (std::size_t{1} << 29) / widest)
       complain("segment_bytes is so large that a message of " + std::to_string(widest) +
                " blocks would exceed 1 GiB");
@@ -148,16 +209,19 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   /// Encodings per result element, counted once per plan and only where a bound is divided by them.
   const EdgeCount& edges_for(std::span<const detail::Tensor<Codec>> tensors);
 
+  /// Algorithms that choose have several in use.
+  static constexpr std::size_t most_plans = AdaptiveAlgorithm<Schedule> ? 16 : 1;
+
   Codec codec_;
   Link* link_;
   Schedule schedule_;
   Options options_;
-  Plan plan_;
-  std::optional<Task> planned_;
-  std::string codec_name_, schedule_name_, plan_fault_;
-  std::uint64_t codec_hash_ = 0, plan_hash_ = 0;
-  EdgeCount edges_, no_edges_;
-  bool counted_ = false;
+  std::vector<Planned> plans_;
+  std::size_t latest_ = 0, next_plan_ = 0;  ///< taken; to be replaced, when there are too many
+  std::string codec_name_;
+  std::uint64_t codec_hash_ = 0;
+  EdgeCount no_edges_;
+  detail::OwnExperience experience_;
   Timeline* timeline_ = nullptr;
   detail::Engines engines_;
 };
@@ -183,11 +247,12 @@ void BasicCollective<Codec, Link, Schedule>::make_plan(detail::Job& job) {
     complain("root " + std::to_string(job.task.root) + " is no rank of 0.." + std::to_string(ranks - 1));
   }
   const Task task = job.failure ? Task{job.task.collective, 0} : job.task;
-  if (!planned_ || !(*planned_ == task) || plan_.ranks != ranks) replan(task, rank, ranks);
-  if (!plan_fault_.empty()) complain(plan_fault_);
+  take_plan(task, rank, ranks);
+  if (!planned().fault.empty()) complain(planned().fault);
   check_options(complain);
   job.compressor = codec_name_, job.compressor_hash = codec_hash_;
-  job.algorithm = schedule_name_, job.algorithm_hash = plan_hash_, job.layout = layout_of(schedule_);
+  job.reason = "as given", job.ride_reason = "rode along", job.compressed = true;
+  identify(job);
   using T = typename Codec::value_type;
   job.type = detail::Hasher()
                  .add(sizeof(T))
@@ -200,16 +265,36 @@ void BasicCollective<Codec, Link, Schedule>::make_plan(detail::Job& job) {
 }
 
 template <class Codec, class Link, class Schedule>
+void BasicCollective<Codec, Link, Schedule>::adapt(detail::Job& job,
+                                                   std::span<const detail::Tensor<Codec>> tensors,
+                                                   std::optional<double> ratio) {
+  if constexpr (AdaptiveAlgorithm<Schedule>) {
+    if (job.failure) return;
+    const Situation situation =
+        detail::situation_of(tensors, codec_, job.task, link_->size(), options_, ratio);
+    const Choice& choice = schedule_.adapt(situation);
+    take_plan(job.task, link_->rank(), link_->size(), choice.variant + 1);
+    identify(job);
+    job.options.segment_bytes = choice.segment_bytes, job.options.depth = choice.depth;
+    if (!situation.ride_given)
+      job.options.ride_along_bytes = choice.rides_along ? detail::ride_along_room : 0;
+    job.reason = choice.reason, job.ride_reason = choice.ride_reason, job.compressed = choice.compressed;
+    if (!planned().fault.empty()) job.failure = {Cause::argument, link_->rank(), planned().fault};
+  }
+}
+
+template <class Codec, class Link, class Schedule>
 const EdgeCount&
 BasicCollective<Codec, Link, Schedule>::edges_for(std::span<const detail::Tensor<Codec>> tensors) {
-  bool needed = plan_fault_.empty();
+  bool needed = planned().fault.empty();
   if constexpr (CombiningCompressor<Codec> || LosslessCompressor<Codec> || !BoundedCompressor<Codec>)
     needed = false;
   bool bounded = false;
   for (const auto& t : tensors) bounded = bounded || t.bound.has_value();
   if (!needed || !bounded) return no_edges_;
-  if (!counted_) edges_ = edges_of(schedule_, *planned_, plan_.ranks), counted_ = true;
-  return edges_;
+  Planned& p = planned();
+  if (!p.counted) p.edges = edges_of(schedule_, p.task, p.plan.ranks), p.counted = true;
+  return p.edges;
 }
 
 }  // namespace wring::inline v0

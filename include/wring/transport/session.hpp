@@ -97,6 +97,8 @@ class Session {
   /// Messages that nobody takes may be left on the link, since an operation has failed in its midst or was given up.
   void soil() { clean_ = false; }
   bool clean() const { return clean_; }
+  /// Of failures before this operation all ranks have heard.
+  std::uint64_t told() const { return told_; }
   /// All ranks have heard of failures before operation `next`.
   void forget_failure(std::uint64_t next) {
     failure_.clear(), failed_rank_ = -1;

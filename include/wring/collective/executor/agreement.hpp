@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,11 +52,18 @@ template <class Codec, class Link, class Exec> class Agreement {
     head_.set(Field::root, static_cast<std::uint64_t>(job.task.root), rank);
     head_.set(Field::compressor, job.compressor_hash, rank);
     head_.set(Field::bound, bounds.value(), rank);
-    head_.set(Field::algorithm, Hasher().add(job.algorithm).add(job.algorithm_hash).value(), rank);
+    head_.set(Field::algorithm, job.algorithm_hash, rank);
     head_.set(Field::layout, job.layout, rank);
     head_.set(Field::options,
-              Hasher().add(o.segment_bytes).add(o.depth).add(o.ride_along_bytes).add(o.confirm).value(),
+              Hasher()
+                  .add(o.segment_bytes)
+                  .add(o.depth)
+                  .add(o.ride_along_bytes)
+                  .add(o.confirm)
+                  .add(job.choice_hash)
+                  .value(),
               rank);
+    if (job.experience && job.experience->seen()) head_.flags |= RatioMarks::of(*job.experience->seen());
     s_.agreed = mix(head_.agreed ^ sequence);
   }
 
@@ -108,6 +116,9 @@ template <class Codec, class Link, class Exec> class Agreement {
 
   /// Why all ranks refuse the operation, alike; nothing if they agree.
   Failure refusal() const { return heads_.head().verdict(); }
+
+  /// The least ratio that any rank has seen in its latest operation, the same on all ranks; nothing if no rank has seen one.
+  std::optional<double> least_ratio() const { return RatioMarks::least(heads_.head().flags); }
 
   /// Takes over what all ranks' inputs are like.
   void adopt_magnitudes() {

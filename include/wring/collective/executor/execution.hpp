@@ -97,7 +97,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void begin_report() {
     Report& r = shared_.report;
     r = {};
-    r.algorithm = job_.algorithm, r.compressor = job_.compressor, r.reason = "as given";
+    r.algorithm = job_.algorithm, r.compressor = job_.compressor, r.reason = job_.reason;
     const bool broadcast = job_.task.collective == Collective::broadcast;
     for (const auto& t : shared_.tensors) r.bytes_given += (broadcast ? t.total : t.in.size()) * sizeof(T);
   }
@@ -109,6 +109,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     const Progress p = agreement_.advance();
     if (p != Progress::finished) return p;
     record(Timeline::Kind::agreement, stage_began_, sent_before_);
+    if (job_.experience && !agreement_.damaged()) job_.experience->agree(agreement_.least_ratio(), sequence_);
     if (agreement_.damaged()) {
       fail_and_leave(agreement_.damage());
     } else if (const Failure refusal = agreement_.refusal()) {
@@ -136,7 +137,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       return fail_and_leave({failure.cause, shared_.plan.rank, failure.text});
     }
     if (!rides) return begin_moving();
-    shared_.report.rode_along = true, shared_.report.reason = "rode along";
+    shared_.report.rode_along = true, shared_.report.reason = job_.ride_reason;
     try {
       if (!shared_.failure) agreement_.ride().finish();  // a request that is gone has no memory to write to
     } catch (...) {
@@ -155,6 +156,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   void begin_moving() {
     stage_ = Stage::moving;
+    sent_before_ = shared_.report.bytes_sent;
     ahead_.settle();
     segments_.start(job_.counts, channel(1));
   }
@@ -162,6 +164,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   Progress advance_segments() {
     const Progress p = segments_.advance();
     if (p == Progress::finished) {
+      learn();
       finish_moving();
       return stage_progress();
     }
@@ -170,6 +173,14 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       settle();
     }
     return p;
+  }
+
+  /// How well the values have compressed that this rank has sent.
+  void learn() {
+    const Report& r = shared_.report;
+    if (!job_.experience || !job_.compressed || shared_.failure || r.bytes_raw == 0) return;
+    const std::uint64_t sent = r.bytes_sent - sent_before_ - r.messages * header_bytes;
+    job_.experience->see(static_cast<double>(r.bytes_raw) / static_cast<double>(sent));
   }
 
   /// All of this rank's part is done, well or badly.

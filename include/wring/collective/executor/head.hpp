@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include <wring/bound.hpp>
+#include <wring/collective/executor/experience.hpp>
 #include <wring/collective/executor/magnitudes.hpp>
 #include <wring/collective/executor/message.hpp>
 #include <wring/version.hpp>
@@ -45,7 +46,7 @@ struct Head {
     std::uint32_t least = 0, greatest = 0;
     std::int32_t least_rank = 0, greatest_rank = 0;
   };
-  enum Flags : std::uint16_t { disagree = 1, damaged = 2 };
+  enum Flags : std::uint16_t { disagree = 1, damaged = 2 };  ///< the others: RatioMarks
 
   std::uint32_t magic = 0x686e7277;
   std::uint16_t flags = 0;

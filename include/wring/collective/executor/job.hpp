@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <wring/algorithm/plan.hpp>
+#include <wring/collective/executor/experience.hpp>
 #include <wring/collective/executor/message.hpp>
 #include <wring/collective/options.hpp>
 
@@ -18,11 +21,15 @@ struct Job {
   Options options;
   std::string algorithm, compressor;  ///< names
   std::uint64_t compressor_hash = 0;  ///< of its identity
-  std::uint64_t algorithm_hash = 0;   ///< of the plan of rank 0
+  std::uint64_t algorithm_hash = 0;   ///< of its name and of the plan of rank 0; or of what it chooses by
+  std::uint64_t choice_hash = 0;      ///< of the plan that it has chosen
   std::uint64_t layout = 0;           ///< of nodes
   std::uint64_t type = 0;             ///< of the element type
   std::vector<std::size_t> counts;    ///< per tensor and rank, for reduce-scatter and allgather
-  Failure failure;                    ///< what is wrong with this rank's arguments, if anything
+  std::string reason, ride_reason;    ///< for the report: why this way, and why the data ride along
+  bool compressed = true;             ///< whether messages are encoded
+  std::shared_ptr<Experience> experience;  ///< to be told how well the data compress; may be null
+  Failure failure;                         ///< what is wrong with this rank's arguments, if anything
 };
 
 }  // namespace wring::inline v0::detail

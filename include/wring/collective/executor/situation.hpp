@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include <wring/algorithm/situation.hpp>
+#include <wring/collective/executor/exchange.hpp>
+#include <wring/collective/executor/shared.hpp>
+#include <wring/collective/options.hpp>
+#include <wring/compressor/concept.hpp>
+
+/// What an adaptive algorithm is told of an operation: how the executor would go about it on a host, so that ranks on devices choose as
+/// the others do.
+namespace wring::inline v0::detail {
+
+inline constexpr double assumed_ratio = 4;  ///< until the ranks have seen one
+
+/// Where compressed pieces have a size known beforehand, their ratio is.
+template <class Codec> double expected_ratio(const Codec& codec, std::optional<double> seen) {
+  if constexpr (FixedSizeCompressor<Codec>) {
+    constexpr std::size_t n = 4096;
+    const double bytes = static_cast<double>(codec.compressed_bytes(n));
+    return bytes > 0 ? static_cast<double>(n * sizeof(typename Codec::value_type)) / bytes : assumed_ratio;
+  } else {
+    return seen.value_or(assumed_ratio);
+  }
+}
+
+/// How `RideAlong` would let these data ride, if room is the only limit.
+template <class Codec>
+std::optional<RidesAlong> possible_ride(std::span<const Tensor<Codec>> tensors, Task task, int ranks) {
+  if (tensors.size() != 1 || ranks == 1) return std::nullopt;
+  const auto& t = tensors[0];
+  const std::size_t bytes = t.total * sizeof(typename Codec::value_type);
+  const bool absolute = t.bound && t.bound->kind == Bound::Kind::absolute;
+  if (AnticipatingCompressor<Codec> && reduces(task.collective) && absolute && t.total > 0 &&
+      bytes <= ride_along_room)
+    return RidesAlong::summed;
+  constexpr bool divided = !CombiningCompressor<Codec> && !LosslessCompressor<Codec>;
+  constexpr std::size_t most_bytes = 16384;
+  const std::size_t terms = reduces(task.collective) ? static_cast<std::size_t>(ranks) : 1;
+  if ((divided && t.bound) || bytes > most_bytes / terms) return std::nullopt;
+  return RidesAlong::gathered;
+}
+
+/// `options`: the user's. `ratio`: what the ranks have agreed upon, if anything.
+template <class Codec>
+Situation situation_of(std::span<const Tensor<Codec>> tensors, const Codec& codec, Task task, int ranks, const Options& options, std::optional<double> ratio) {
+  using T = typename Codec::value_type;
+  const Options otherwise;
+  bool bounded = false, absolute = true;
+  Situation situation;
+  situation.task = task, situation.ranks = ranks;
+  Load& load = situation.load;
+  load.value_bytes = sizeof(T);
+  for (const auto& t : tensors) {
+    load.bytes += t.total * sizeof(T);
+    bounded = bounded || t.bound;
+    absolute = absolute && t.bound && t.bound->kind == Bound::Kind::absolute;
+  }
+  load.ratio = expected_ratio(codec, ratio);
+  load.combines = CombiningCompressor<Codec>;
+  load.finishes = FinishingCompressor<Codec> && adds(options.operation);
+  load.segment_bytes = options.segment_bytes, load.depth = options.depth;
+  const bool ahead = MeasuringCompressor<Codec> && absolute &&
+                     reduces(task.collective) && ranks > 1;
+  situation.measured_otherwise = bounded && FloatElement<T>;
+  load.measured = situation.measured_otherwise && !ahead;
+  situation.ride = possible_ride(tensors, task, ranks);
+  situation.segment_given = options.segment_bytes != otherwise.segment_bytes;
+  situation.depth_given = options.depth != otherwise.depth;
+  situation.ride_given = options.ride_along_bytes != otherwise.ride_along_bytes;
+  return situation;
+}
+
+}  // namespace wring::inline v0::detail
