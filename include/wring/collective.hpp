@@ -4,6 +4,7 @@
 #include <wring/collective/allgather.hpp>
 #include <wring/collective/allreduce.hpp>
 #include <wring/collective/broadcast.hpp>
+#include <wring/collective/calibrate.hpp>
 #include <wring/collective/checked.hpp>
 #include <wring/collective/group.hpp>
 #include <wring/collective/options.hpp>

@@ -5,10 +5,12 @@
 #include <span>
 #include <utility>
 
+#include <wring/algorithm/automatic.hpp>
 #include <wring/algorithm/ring.hpp>
 #include <wring/bound.hpp>
 #include <wring/collective/collective.hpp>
 #include <wring/compressor/grid.hpp>
+#include <wring/machine.hpp>
 
 namespace wring::inline v0 {
 
@@ -70,11 +72,14 @@ template <class Codec, class Link, class Schedule = Ring> class Allreduce
   }
 };
 
-/// Allreduce with everything chosen for you: `Grid`, `Ring`. In place, blocking.
+/// Allreduce with everything chosen for you: `Grid`, and `Automatic`, for `machine`. In place, blocking. Each call chooses anew, and learns
+/// nothing; an object does so once. `options` and `machine` must be equal on all ranks.
 template <class Exec, class View, class Link>
   requires(ViewLike<View> && Transport<Link>)
-Report allreduce(const Exec& exec, const View& inout, Bound bound, Link& link, Options options = {}) {
-  return Allreduce(Grid<typename View::non_const_value_type>{}, link, Ring{}, options)(exec, inout, bound);
+Report allreduce(const Exec& exec, const View& inout, Bound bound, Link& link, Options options = {},
+                 const Machine& machine = typical_node()) {
+  return Allreduce(Grid<typename View::non_const_value_type>{}, link, Automatic(machine),
+                   options)(exec, inout, bound);
 }
 
 }  // namespace wring::inline v0

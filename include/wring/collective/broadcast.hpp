@@ -5,10 +5,12 @@
 #include <span>
 #include <utility>
 
+#include <wring/algorithm/automatic.hpp>
 #include <wring/algorithm/ring.hpp>
 #include <wring/bound.hpp>
 #include <wring/collective/collective.hpp>
 #include <wring/compressor/grid.hpp>
+#include <wring/machine.hpp>
 
 namespace wring::inline v0 {
 
@@ -47,13 +49,13 @@ template <class Codec, class Link, class Schedule = Ring> class Broadcast
   }
 };
 
-/// Broadcast with everything chosen for you: `Grid`, `Ring`. Blocking.
+/// Broadcast with everything chosen for you: `Grid`, and `Automatic`, for `machine`. Blocking. Otherwise as `allreduce`.
 template <class Exec, class View, class Link>
   requires(ViewLike<View> && Transport<Link>)
-Report broadcast(const Exec& exec, const View& data, int root, Bound bound, Link& link,
-                 Options options = {}) {
-  return Broadcast(Grid<typename View::non_const_value_type>{}, link, Ring{}, options)(exec, data, root,
-                                                                                       bound);
+Report broadcast(const Exec& exec, const View& data, int root, Bound bound, Link& link, Options options = {},
+                 const Machine& machine = typical_node()) {
+  return Broadcast(Grid<typename View::non_const_value_type>{}, link, Automatic(machine),
+                   options)(exec, data, root, bound);
 }
 
 }  // namespace wring::inline v0

@@ -16,6 +16,7 @@
 #include <wring/algorithm/concept.hpp>
 #include <wring/algorithm/plan.hpp>
 #include <wring/algorithm/verify.hpp>
+#include <wring/collective/calibrate.hpp>
 #include <wring/collective/engines.hpp>
 #include <wring/collective/executor/situation.hpp>
 #include <wring/collective/executor/view_execution.hpp>
@@ -44,7 +45,29 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   Link& link() const { return *link_; }
 
   /// Whether an operation can be started: none of this object is in flight, and its link is not retired.
-  bool ready() const { return !engines_.busy() && !link_->session().retired(); }
+  bool ready() const { return !busy() && !link_->session().retired(); }
+
+  /// Measures compressor and link with all ranks (`wring::calibrate`); what is found is what the algorithm goes by from now on. Once is
+  /// enough, but for a failure on the link: after it the ranks may not hold the same figures, so the algorithm falls back to what it went by
+  /// before. Blocks, at the longest until `deadline`.
+  template <class Exec>
+    requires AdaptiveAlgorithm<Schedule>
+  Machine calibrate(const Exec& exec, std::optional<Deadline> deadline = std::nullopt) {
+    Request request = start_calibration(exec);
+    static_cast<void>(deadline ? request.wait(*deadline) : request.wait());
+    return *calibration_.state->machine();
+  }
+  /// The nonblocking form. The request must have ended before the next operation of this object starts. The figures are worth the more the
+  /// less this thread does meanwhile.
+  template <class Exec>
+    requires AdaptiveAlgorithm<Schedule>
+  Request start_calibration(const Exec& exec) {
+    expect_idle();
+    take_calibration();
+    auto started = detail::start_calibration(exec, codec_, *link_);
+    calibration_.state = std::move(started.state);
+    return std::move(started.request);
+  }
 
   /// Operations started from now on record what they do in `timeline`, which must outlive them; a copy of this object does so, too.
   /// Local to this rank: others may record or not.
@@ -67,14 +90,16 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
         detail::operations_apart)  // the next one would meet the channels of the first
       throw InvalidArgument("too many operations are in flight on this link: wait for some of them",
                             link_->rank());
+    expect_idle();
     auto views = detail::plain_items<Exec>(items);
     using Engine = detail::ViewExecution<Codec, Link, Exec, decltype(views)>;
-    auto [engine, held] = engines_.template take<Engine>(link_->rank());
+    auto [engine, held] = engines_.template take<Engine>();
     detail::Job& job = engine->job();
     job.task = {collective, root}, job.options = options_, job.failure = {};
     engine->shared().timeline = timeline_;
     std::optional<double> ratio;
     if constexpr (AdaptiveAlgorithm<Schedule>) {
+      take_calibration();
       job.experience = experience_.shared();
       ratio = job.experience->ratio(link_->session().told());
     }
@@ -102,6 +127,30 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   }
 
  private:
+  bool busy() const { return engines_.busy() || (calibration_.state && !calibration_.state->settled()); }
+
+  void expect_idle() const {
+    if (busy())
+      throw InvalidArgument(
+          "this object has an operation in flight: wait for it, or use another object for a "
+          "second operation",
+          link_->rank());
+  }
+
+  /// Hands what a calibration has found to the algorithm. If some operation on the link has failed since, other ranks may not have it.
+  void take_calibration() {
+    auto& [state, machine, before] = calibration_;
+    const auto outdated = [&] { return state && link_->session().told() > state->sequence(); };
+    if (state && state->machine() && machine != state->machine() && !outdated()) {
+      if (!before) before = schedule_;
+      machine = state->machine();
+      schedule_.use(*machine);
+    } else if (before && outdated()) {
+      schedule_ = *before;
+      before.reset(), machine.reset(), state.reset();
+    }
+  }
+
   /// The plan of the task, made once; what is wrong with it, or with the options, becomes the job's failure.
   void make_plan(detail::Job& job);
 
@@ -222,6 +271,11 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   std::uint64_t codec_hash_ = 0;
   EdgeCount no_edges_;
   detail::OwnExperience experience_;
+  struct {
+    std::shared_ptr<detail::CalibrationState> state;  ///< of the latest
+    std::optional<Machine> machine;                   ///< that the algorithm was given
+    std::optional<Schedule> before;                   ///< the algorithm without it
+  } calibration_;
   Timeline* timeline_ = nullptr;
   detail::Engines engines_;
 };

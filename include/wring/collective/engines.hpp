@@ -10,7 +10,6 @@
 #include <Kokkos_Core.hpp>
 
 #include <wring/collective/executor/operation_state.hpp>
-#include <wring/error.hpp>
 
 namespace wring::inline v0::detail {
 
@@ -41,12 +40,8 @@ class Engines {
                        [](const Slot& slot) { return slot.state && !slot.state->settled(); });
   }
 
-  /// An engine for the next operation. Throws InvalidArgument while an operation is in flight.
-  template <class Engine> Taken<Engine> take(int rank) {
-    if (busy())
-      throw InvalidArgument("this object has an operation in flight: wait for it, or use another object "
-                            "for a second operation",
-                            rank);
+  /// An engine for the next operation, while none is in flight.
+  template <class Engine> Taken<Engine> take() {
     Slot* free = nullptr;
     for (Slot& slot : slots_) {
       if (!slot.idle()) continue;

@@ -4,10 +4,12 @@
 #include <span>
 #include <utility>
 
+#include <wring/algorithm/automatic.hpp>
 #include <wring/algorithm/ring.hpp>
 #include <wring/bound.hpp>
 #include <wring/collective/by_rank.hpp>
 #include <wring/compressor/grid.hpp>
+#include <wring/machine.hpp>
 
 namespace wring::inline v0 {
 
@@ -24,12 +26,14 @@ template <class Codec, class Link, class Schedule = Ring> class ReduceScatter
   ReduceScatter(Codec, Link&&, Schedule = {}, Options = {}) = delete;  // the link must outlive the operation
 };
 
-/// Reduce-scatter with everything chosen for you: `Grid`, `Ring`. Blocking.
+/// Reduce-scatter with everything chosen for you: `Grid`, and `Automatic`, for `machine`. Blocking. Otherwise as `allreduce`.
 template <class Exec, class In, class Out, class Link>
   requires(ViewLike<In> && ViewLike<Out> && Transport<Link>)
 Report reduce_scatter(const Exec& exec, const In& in, const Out& out, std::span<const std::size_t> counts,
-                      Bound bound, Link& link, Options options = {}) {
-  return ReduceScatter(Grid<typename Out::value_type>{}, link, Ring{}, options)(exec, in, out, counts, bound);
+                      Bound bound, Link& link, Options options = {},
+                      const Machine& machine = typical_node()) {
+  return ReduceScatter(Grid<typename Out::value_type>{}, link, Automatic(machine), options)(exec, in, out,
+                                                                                            counts, bound);
 }
 
 }  // namespace wring::inline v0

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <wring/algorithm/fold.hpp>
+#include <wring/collective/executor/codec_speed.hpp>
+#include <wring/collective/executor/exchange.hpp>
+#include <wring/collective/executor/exchange_data.hpp>
+#include <wring/collective/executor/operation_state.hpp>
+#include <wring/collective/report.hpp>
+#include <wring/compressor/concept.hpp>
+#include <wring/detail/hash.hpp>
+#include <wring/machine.hpp>
+#include <wring/transport/concept.hpp>
+
+/// The measurement of codec and link by all ranks together.
+namespace wring::inline v0::detail {
+
+/// What all ranks measure, in seconds. A merge keeps the greatest of each: the slowest rank's.
+struct Figures {
+  CodecSpeed codec;
+  double empty = 0,
+         loaded = 0;  ///< one exchange among all ranks, of heads alone and with `ballast_bytes` each
+  double busy = 0;    ///< of an empty one, the work of a rank
+
+  static constexpr std::size_t count = 10;
+};
+static_assert(sizeof(Figures) == Figures::count * sizeof(double) && std::is_trivially_copyable_v<Figures>);
+
+class FiguresData final : public ExchangeData {
+ public:
+  Figures figures;
+
+  std::size_t max_bytes() const override { return sizeof(Figures); }
+  std::size_t write(std::byte* to) const override {
+    std::memcpy(to, &figures, sizeof figures);
+    return sizeof figures;
+  }
+  void merge(std::span<const std::byte> from) override {
+    std::array<double, Figures::count> mine, theirs;
+    std::memcpy(mine.data(), &figures, sizeof mine);
+    std::memcpy(theirs.data(), checked(from), sizeof theirs);
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = std::max(mine[i], theirs[i]);
+    std::memcpy(static_cast<void*>(&figures), mine.data(), sizeof mine);
+  }
+  void replace(std::span<const std::byte> from) override {
+    std::memcpy(static_cast<void*>(&figures), checked(from), sizeof figures);
+  }
+
+ private:
+  static const std::byte* checked(std::span<const std::byte> from) {
+    if (from.size() != sizeof(Figures))
+      throw TransportError("figures of a calibration arrived with the wrong size");
+    return from.data();
+  }
+};
+
+inline constexpr std::size_t ballast_bytes = 128 * 1024;
+
+/// Bytes that mean nothing. Virtual clocks do not see that they are put together and checked, so they are told.
+template <class Link> class Ballast final : public ExchangeData {
+ public:
+  void use(Link& link) { link_ = &link, weight_.assign(ballast_bytes, std::byte{1}); }
+
+  std::size_t max_bytes() const override { return ballast_bytes; }
+  std::size_t write(std::byte* to) const override {
+    std::memcpy(to, weight_.data(), ballast_bytes);
+    spend();
+    return ballast_bytes;
+  }
+  void merge(std::span<const std::byte>) override { spend(); }
+  void replace(std::span<const std::byte>) override { spend(); }
+
+ private:
+  void spend() const {
+    if constexpr (VirtualTimeTransport<Link>) link_->spend(Work::wire, ballast_bytes);
+  }
+
+  Link* link_ = nullptr;
+  std::vector<std::byte> weight_;
+};
+
+/// The machine on which the cost model would take as long as was measured. The same doubles on all ranks.
+inline Machine machine_from(const Figures& f, int ranks) {
+  Machine m = typical_node();
+  const CodecSpeed& c = f.codec;
+  m.measure = 1 / c.measure, m.encode = 1 / c.encode, m.combine = 1 / c.combine, m.decode = 1 / c.decode;
+  m.launch = c.launch, m.add = 1 / c.add, m.copy = 1 / c.copy;
+  if (ranks == 1) return m;
+  const Fold fold(ranks);
+  const double rounds = fold.doublings + (fold.even() ? 0 : 2), head = sizeof(Head), ballast = ballast_bytes;
+  const double empty = f.empty / rounds, more = std::max(f.loaded - f.empty, 1e-9) / rounds;
+  m.bandwidth = ballast / std::max(more - 2 * ballast * c.copy, 0.01 * more);
+  m.overhead = std::clamp(f.busy / (2 * rounds) - head * c.copy, 1e-8, 0.4 * empty);
+  m.latency = std::max(empty - 2 * (m.overhead + head * c.copy) - head / m.bandwidth, 0.1 * empty);
+  return m;
+}
+
+/// A calibration, as the collective that asked for it sees it.
+class CalibrationState : public OperationState {
+ public:
+  /// Once it has ended well.
+  const std::optional<Machine>& machine() const { return machine_; }
+  /// Its number on the link.
+  std::uint64_t sequence() const { return sequence_; }
+
+ protected:
+  std::optional<Machine> machine_;
+  std::uint64_t sequence_ = 0;
+};
+
+/// An operation that measures: first the compressor, on every rank for itself; then exchanges among all ranks, one after the other, the last
+/// of which merges the figures. It never waits. A rank that fails tells the others in the exchange that it is in, or in the next.
+template <class Codec, class Link, class Exec> class Calibration final
+    : public CalibrationState,
+      public std::enable_shared_from_this<Calibration<Codec, Link, Exec>> {
+ public:
+  /// Begins. What fails on this rank is told to all.
+  void start(Link& link, const Codec& codec, const Exec& exec) {
+    link_ = &link, ballast_.use(link);
+    sequence_ = link.session().next_sequence();
+    describe(codec);
+    Failure failure;
+    if (link.session().retired()) {
+      failure = {Cause::abandoned, link.rank(), "the link is retired: " + link.session().reason()};
+    } else if (!link.session().failure().empty()) {
+      failure = {Cause::abandoned, link.session().failed_rank(),
+                 "an earlier operation failed: " + link.session().failure()};
+    } else {
+      try {
+        figures_.figures.codec = CodecStopwatch<Codec, Link, Exec>(link, codec, exec).measure();
+      } catch (...) {
+        failure = failure_from_current_exception(link.rank());
+      }
+    }
+    open(failure);
+    if (advance() != Progress::finished) link.session().attach(this->shared_from_this());
+  }
+
+  bool settled() const override { return settled_; }
+  const Failure& failure() const override { return failure_; }
+  bool has_confirmed() const override { return false; }
+  const Report& report() const override { return report_; }
+  Progress progress_link() override { return progress(*link_); }
+  bool blocked_for_ever() const override { return SharedThreadTransport<Link>; }
+
+  Progress advance() noexcept override {
+    try {
+      if (stage_ == Stage::done) return Progress::finished;
+      if (stage_ == Stage::orphaned) return Progress::blocked;
+      return stage_ == Stage::measuring ? measure() : drain();
+    } catch (...) {
+      return give_up(failure_from_current_exception(link_->rank()));
+    }
+  }
+
+  std::string waits_for() const override {
+    const int rank = stage_ == Stage::measuring ? current().waits_for() : -1;
+    return rank < 0 ? "nobody" : "rank " + std::to_string(rank) + " (calibration)";
+  }
+
+  void abandon(const Failure& failure, bool now) override {
+    if (stage_ != Stage::measuring) return;
+    fail(failure.rank >= 0 ? failure : Failure{failure.cause, link_->rank(), failure.text});
+    settled_ = true;
+    if (!now) return remember();  // the others still need this rank
+    link_->session().retire(failure.text);
+    leave();
+  }
+
+  void orphan() noexcept override {
+    failure_.cause = Cause::abandoned;
+    settled_ = true, stage_ = Stage::orphaned;
+  }
+
+ private:
+  enum class Stage { measuring, leaving, done, orphaned };
+  static constexpr std::uint64_t most_in_flight = 1000;  ///< as of operations
+  static constexpr int empty_rounds = 3, loaded_rounds = 2, last = 1 + empty_rounds + loaded_rounds;
+
+  Exchange<Link>& current() { return exchanges_[static_cast<std::size_t>(at_ % 2)]; }
+  const Exchange<Link>& current() const { return exchanges_[static_cast<std::size_t>(at_ % 2)]; }
+  int channel() const { return static_cast<int>(sequence_ % operations_apart * channels_per_operation); }
+
+  /// What the ranks must agree upon: that this is a calibration, and of which compressor.
+  void describe(const Codec& codec) {
+    constexpr std::uint64_t calibration = 100;  // no collective
+    const int rank = link_->rank();
+    const Identity id = codec.identity();
+    head_.epoch = static_cast<std::uint16_t>(sequence_ / operations_apart);
+    head_.set(Field::version, WRING_VERSION, rank);
+    head_.set(Field::sequence, sequence_, rank);
+    head_.set(Field::collective, calibration, rank);
+    head_.set(Field::type, sizeof(typename Codec::value_type), rank);
+    for (const Field f : {Field::length, Field::operation, Field::root, Field::bound, Field::algorithm,
+                          Field::layout, Field::options})
+      head_.set(f, 0, rank);
+    head_.set(Field::compressor, Hasher().add(id.name).add(id.version).add(id.options).value(), rank);
+    report_.algorithm = "calibration", report_.compressor = id.name, report_.reason = "as asked for";
+    started_ = clock_of(*link_);
+  }
+
+  ExchangeData& data(int exchange) {
+    if (exchange == last) return figures_;
+    return exchange > empty_rounds ? static_cast<ExchangeData&>(ballast_) : nothing_;
+  }
+
+  void open(const Failure& failure) {
+    try {
+      if (link_->session().retired()) {  // it takes no part any more, and says so
+        fail(failure);
+        exchanges_[0].announce(*link_, channel(), head_, failure);
+        settled_ = true, stage_ = Stage::leaving;
+        return;
+      }
+      Head head = head_;
+      if (failure) head.fail(failure);
+      begin(head);
+    } catch (...) {  // the transport cannot even begin
+      give_up(failure_from_current_exception(link_->rank()));
+    }
+  }
+
+  void begin(const Head& head) {
+    exchange_began_ = clock_of(*link_), busy_ = 0;
+    current().start(*link_, channel(), head, data(at_));
+  }
+
+  Progress measure() {
+    const double before = clock_of(*link_);
+    const Progress p = current().advance(*link_);
+    const double now = clock_of(*link_);
+    if (p != Progress::blocked) busy_ += now - before;
+    if (p != Progress::finished) return p;
+    const Head& head = current().head();
+    const Failure verdict = head.verdict();
+    if ((head.flags & Head::damaged) || (at_ > 0 && verdict)) {
+      lose(current().damage() ? current().damage()
+           : verdict          ? verdict
+                              : Failure{Cause::transport, -1, "a calibration was damaged on its way"});
+      return Progress::moved;
+    }
+    if (verdict) {
+      if (verdict.cause == Cause::abandoned) link_->session().forget_failure(sequence_);
+      fail(verdict);
+      return finish();
+    }
+    note(now - exchange_began_);
+    if (at_ == last) return succeed();
+    ++at_;
+    begin(head_);
+    return Progress::moved;
+  }
+
+  /// The first exchange brings the ranks together, the next one warms up.
+  void note(double seconds) {
+    Figures& f = figures_.figures;
+    const auto least = [](double& kept, double value) { kept = kept > 0 ? std::min(kept, value) : value; };
+    if (at_ == 0 || at_ == last) return;
+    least(at_ > empty_rounds ? f.loaded : f.empty, seconds);
+    if (at_ <= empty_rounds) least(f.busy, busy_);
+  }
+
+  Progress succeed() {
+    if (!failure_) machine_ = machine_from(figures_.figures, link_->size());
+    return finish();
+  }
+
+  /// What others have decided is unknown here, or known to be a failure in the midst of it.
+  void lose(const Failure& failure) {
+    fail(failure);
+    remember();
+    settled_ = true;
+    leave();
+  }
+
+  /// Whoever waits for this rank, in this exchange or the next, hears of its failure.
+  void leave() {
+    stage_ = Stage::leaving;
+    link_->session().soil();
+    if (current().running()) current().give_up(*link_, failure_);
+    if (at_ == last) return;
+    ++at_;
+    current().announce(*link_, channel(), head_, failure_, data(at_).max_bytes());
+  }
+
+  Progress drain() {
+    Exchange<Link>& before = exchanges_[static_cast<std::size_t>((at_ + 1) % 2)];
+    for (auto* exchange : {&before, &current()}) {
+      if (!exchange->running() || exchange->drain(*link_)) continue;
+      if (link_->session().started() - sequence_ >= most_in_flight)  // the channel is needed again
+        for (auto& other : exchanges_)
+          if (other.running()) other.cancel(*link_);
+      return Progress::blocked;
+    }
+    return finish();
+  }
+
+  Progress finish() {
+    report_.seconds = clock_of(*link_) - started_;
+    for (const auto& exchange : exchanges_) report_.bytes_sent += exchange.sent();
+    settled_ = true, stage_ = Stage::done;
+    return Progress::finished;
+  }
+
+  Progress give_up(const Failure& failure) noexcept {
+    if (stage_ == Stage::leaving) return Progress::blocked;  // the link fails for good
+    try {
+      abandon(failure, true);
+      return Progress::moved;
+    } catch (...) {
+      settled_ = true, stage_ = Stage::leaving;
+      return Progress::blocked;
+    }
+  }
+
+  void fail(const Failure& failure) {
+    if (!failure_) failure_ = failure;
+  }
+  /// Ranks that know nothing of it are told at the next operation on this link.
+  void remember() {
+    if (link_->size() > 1) link_->session().remember_failure(failure_.text, failure_.rank, sequence_);
+  }
+
+  Link* link_ = nullptr;
+  Head head_;
+  std::array<Exchange<Link>, 2> exchanges_;  ///< the current one, and the one before or after
+  int at_ = 0;                               ///< which exchange
+  FiguresData figures_;
+  Ballast<Link> ballast_;
+  NoData nothing_;
+  Failure failure_;
+  Report report_;
+  Stage stage_ = Stage::measuring;
+  bool settled_ = false;
+  double started_ = 0, exchange_began_ = 0, busy_ = 0;
+};
+
+}  // namespace wring::inline v0::detail
