@@ -69,6 +69,11 @@ def test_plot():
     with open("slow.json", "w") as file:
         json.dump(fast, file)
     pictures = [["size", "size.svg", "sweep.allreduce.json"], ["link", "link.svg", "--size", "10k", "slow.json", "fast.json"]]
+    with open("advise.json") as file:
+        advice = json.load(file)
+    expect(len(advice["rows"]) == 6 and len(advice["break_even"]) == 2, "advice for every size and rate")
+    expect(all(each["compressed_ms"] > 0 and each["plain_ms"] > 0 for each in advice["rows"]), "times are predicted")
+    pictures.append(["advise", "advise.svg", "advise.json"])
     for arguments in pictures + [["error", "error.svg", "codec.json"]] * have_codec:
         run = script("plot", *arguments)
         if run.returncode == 77:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The code that README.md shows.
+// The code that README.md and other documents show.
 #include <Kokkos_Core.hpp>
 #include <catch2/catch_test_macros.hpp>
 
@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <numeric>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <wring/wring.hpp>
 
@@ -79,6 +81,21 @@ TEST_CASE("the code of README.md does what it says") {
   REQUIRE(all_within(weights, average, 1e-4));
   REQUIRE(all_within(biases, average, 1e-6));
   REQUIRE(all_within(in, sum, 1e-4));
+}
+
+TEST_CASE("the code of docs/algorithms.md does what it says") {
+  wring::MpiTransport link(MPI_COMM_WORLD);
+  const Exec exec;
+  const Vector gradient = filled("gradient", length, 0.1F);
+
+  wring::Allreduce mean(wring::Grid<float>{}, link, wring::Automatic{}, {.operation = wring::mean});
+  const wring::Machine machine = mean.calibrate(exec);  // all ranks, once
+  const wring::Report report = mean(exec, gradient, wring::relative_to_rms(0.1));
+  fmt::print("{}: {}\n", report.algorithm.c_str(), report.reason.c_str());
+
+  REQUIRE(all_within(gradient, 0.1, *report.bound));
+  REQUIRE(mean.algorithm().machine() == machine);
+  REQUIRE(report.algorithm.str().starts_with("automatic: "));
 }
 
 TEST_CASE("the code of docs/errors.md does what it says") {

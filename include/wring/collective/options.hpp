@@ -9,6 +9,7 @@
 namespace wring::inline v0 {
 
 /// Options of a collective. All but `step` must be equal on all ranks; a difference is reported on every rank.
+/// `Automatic` chooses `segment_bytes`, `depth` and `ride_along_bytes` by itself where they are left as they are here.
 struct Options {
   Operation operation = Operation::sum;
   std::size_t segment_bytes = 128 * 1024;  ///< of values per block and segment: the unit of pipelining

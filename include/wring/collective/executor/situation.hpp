@@ -65,8 +65,7 @@ Situation situation_of(std::span<const Tensor<Codec>> tensors, const Codec& code
   load.combines = CombiningCompressor<Codec>;
   load.finishes = FinishingCompressor<Codec> && adds(options.operation);
   load.segment_bytes = options.segment_bytes, load.depth = options.depth;
-  const bool ahead = MeasuringCompressor<Codec> && absolute &&
-                     reduces(task.collective) && ranks > 1;
+  const bool ahead = MeasuringCompressor<Codec> && absolute && reduces(task.collective) && ranks > 1;
   situation.measured_otherwise = bounded && FloatElement<T>;
   load.measured = situation.measured_otherwise && !ahead;
   situation.ride = possible_ride(tensors, task, ranks);
