@@ -18,7 +18,7 @@ inline constexpr const char* usage = R"(usage: mpirun ... benchmark.collective.s
   --collective   allreduce (default), reduce_scatter, allgather or broadcast
   --sizes        bytes of the whole vector, with k, m, g            (default 8,1k,64k,1m,4m,16m,64m)
   --compressors  of none,grid,cast                                  (default all)
-  --algorithms   of ring,direct,recursive_doubling,halving_doubling (default all)
+  --algorithms   of ring,direct,recursive_doubling,halving_doubling,automatic (default all)
   --bound        rms:FRACTION, range:FRACTION or absolute:ERROR     (default rms:0.1)
   --data         files of float32, one per rank, taken in turn      (default: a made signal)
   --segment, --depth, --ride-along   wring's options                (default: the library's)
@@ -71,7 +71,7 @@ inline Settings settings_from(Arguments arguments) {
   for (const auto& size : arguments.list("sizes", "8,1k,64k,1m,4m,16m,64m"))
     s.sizes.push_back(size_from(size));
   s.compressors = arguments.list("compressors", "none,grid,cast");
-  s.algorithms = arguments.list("algorithms", "ring,direct,recursive_doubling,halving_doubling");
+  s.algorithms = arguments.list("algorithms", "ring,direct,recursive_doubling,halving_doubling,automatic");
   s.bound_text = arguments.text("bound", "rms:0.1");
   s.bound = bound_from(s.bound_text);
   s.data = arguments.list("data", "");
@@ -86,7 +86,7 @@ inline Settings settings_from(Arguments arguments) {
   s.json = arguments.text("json", "");
   arguments.expect_all_known();
   expect_names(s.compressors, {"none", "grid", "cast"});
-  expect_names(s.algorithms, {"ring", "direct", "recursive_doubling", "halving_doubling"});
+  expect_names(s.algorithms, {"ring", "direct", "recursive_doubling", "halving_doubling", "automatic"});
   expect_names({s.mpi}, {"all", "default", "none"});
   return s;
 }

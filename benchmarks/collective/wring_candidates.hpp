@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -59,7 +60,15 @@ class WringCandidates {
     Candidate c{
         .what = "wring " + compressor + "/" + algorithm, .compressor = compressor, .algorithm = algorithm};
     c.allowance.same_bits = true;
-    const AnySchedule schedule = schedule_from(algorithm);
+    if (algorithm == "automatic")
+      complete(c, compressor, wring::Automatic{});
+    else
+      complete(c, compressor, schedule_from(algorithm));
+    return c;
+  }
+
+  template <class Schedule>
+  void complete(Candidate& c, const std::string& compressor, const Schedule& schedule) const {
     if (compressor == "grid") {
       c.allowance.bound = allowed_error_, c.allowance.relative = problem_.ranks * 0x1p-53;
       c.run = call(wring::Grid<float>(), schedule, settings_.bound);
@@ -70,43 +79,48 @@ class WringCandidates {
       c.allowance.relative = (problem_.ranks + 1) * 0x1p-8;  // as for MPI's cast
       c.run = call(wring::Cast<wring::bhalf_t, float>(), schedule, std::nullopt);
     }
-    return c;
   }
 
-  template <class Codec>
-  std::function<wring::Report()> call(Codec codec, const AnySchedule& schedule,
+  template <class Codec, class Schedule>
+  std::function<wring::Report()> call(Codec codec, const Schedule& schedule,
                                       std::optional<wring::Bound> bound) const {
     using enum wring::Collective;
     switch (problem_.collective) {
     case allreduce:
-      return group_of<wring::Allreduce<Codec, wring::MpiTransport, AnySchedule>>(codec, schedule, bound);
+      return group_of<wring::Allreduce<Codec, wring::MpiTransport, Schedule>>(codec, schedule, bound);
     case reduce_scatter:
-      return group_of<wring::ReduceScatter<Codec, wring::MpiTransport, AnySchedule>>(codec, schedule, bound);
+      return group_of<wring::ReduceScatter<Codec, wring::MpiTransport, Schedule>>(codec, schedule, bound);
     case allgather:
-      return group_of<wring::Allgather<Codec, wring::MpiTransport, AnySchedule>>(codec, schedule, bound);
+      return group_of<wring::Allgather<Codec, wring::MpiTransport, Schedule>>(codec, schedule, bound);
     default: return broadcast_of(codec, schedule, bound);
     }
   }
 
-  template <class Operation, class Codec>
-  std::function<wring::Report()> group_of(Codec codec, const AnySchedule& schedule,
+  template <class Operation, class Codec, class Schedule>
+  std::function<wring::Report()> group_of(Codec codec, const Schedule& schedule,
                                           std::optional<wring::Bound> bound) const {
     const auto operation = std::make_shared<Operation>(codec, link_, schedule, settings_.options);
+    calibrate(*operation, schedule);
     return [operation, in = problem_.in, out = problem_.out, bound] {
       return (*operation)(Exec{}, wring::group(wring::item(in, out, bound)));
     };
   }
 
-  template <class Codec> std::function<wring::Report()>
-  broadcast_of(Codec codec, const AnySchedule& schedule, std::optional<wring::Bound> bound) const {
-    using Operation = wring::Broadcast<Codec, wring::MpiTransport, AnySchedule>;
+  template <class Codec, class Schedule> std::function<wring::Report()>
+  broadcast_of(Codec codec, const Schedule& schedule, std::optional<wring::Bound> bound) const {
+    using Operation = wring::Broadcast<Codec, wring::MpiTransport, Schedule>;
     const auto operation = std::make_shared<Operation>(codec, link_, schedule, settings_.options);
+    calibrate(*operation, schedule);
     return [operation, data = problem_.out, bound] {
       return (*operation)(Exec{}, wring::group(wring::item(data, bound)), 0);
     };
   }
 
   using Exec = Kokkos::DefaultHostExecutionSpace;
+
+  template <class Operation, class Schedule> static void calibrate(Operation& operation, const Schedule&) {
+    if constexpr (std::is_same_v<Schedule, wring::Automatic>) operation.calibrate(Exec{});
+  }
 
   const Problem& problem_;
   const Settings& settings_;
