@@ -13,8 +13,10 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define WRING_ALWAYS_INLINE inline __attribute__((always_inline))
+#define WRING_COLD __attribute__((cold, noinline))  // branches to it are laid aside, and small
 #else
 #define WRING_ALWAYS_INLINE inline
+#define WRING_COLD
 #endif
 
 namespace wring::inline v0::detail {

@@ -11,6 +11,7 @@
 #include <wring/algorithm/concept.hpp>
 #include <wring/algorithm/ring.hpp>
 #include <wring/algorithm/verify.hpp>
+#include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 
 namespace wring::inline v0 {
@@ -145,7 +146,8 @@ class Hierarchical {
     if (sizes_.empty()) throw InvalidArgument("wring::Hierarchical: there must be at least one node");
     for (int size : sizes_)
       if (size < 1)
-        throw InvalidArgument("wring::Hierarchical: a node has at least 1 rank, not " + std::to_string(size));
+        throw InvalidArgument(
+            detail::sentence("wring::Hierarchical: a node has at least 1 rank, not ", size));
   }
 
   Nodes layout_for(int ranks) const {
@@ -156,8 +158,8 @@ class Hierarchical {
     }
     for (int size : sizes_) nodes.add(size);
     if (nodes.ranks() != ranks)
-      throw InvalidArgument("wring::Hierarchical: the node sizes add up to " + std::to_string(nodes.ranks()) +
-                            " ranks, but there are " + std::to_string(ranks));
+      throw InvalidArgument(detail::sentence("wring::Hierarchical: the node sizes add up to ", nodes.ranks(),
+                                             " ranks, but there are ", ranks));
     return nodes;
   }
 

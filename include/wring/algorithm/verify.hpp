@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <wring/algorithm/concept.hpp>
+#include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 
 namespace wring::inline v0 {
@@ -77,8 +78,8 @@ class Verifier {
     return false;
   }
   bool fail(End at, const std::string& what) {
-    return fail("rank " + std::to_string(at.rank) + ", step " + std::to_string(at.step) + " (" +
-                describe(step(at)) + "): " + what);
+    return fail(
+        detail::sentence("rank ", at.rank, ", step ", at.step, " (", describe(step(at)), "): ", what));
   }
   const Step& step(End at) const { return plans_[index(at.rank)].steps[index(at.step)]; }
 
@@ -87,25 +88,25 @@ class Verifier {
   bool check_layout() {
     if (ranks_ == 0) return fail("there are no plans");
     if (task_.collective == Collective::broadcast && (task_.root < 0 || task_.root >= ranks_))
-      return fail("the root " + std::to_string(task_.root) + " is not a rank");
+      return fail(detail::sentence("the root ", task_.root, " is not a rank"));
     const Plan& first = plans_[0];
     blocks_ = first.blocks;
     budgets_ = first.budgets;
     for (int r = 0; r < ranks_; ++r) {
       const Plan& plan = plans_[index(r)];
-      const std::string who = "rank " + std::to_string(r) + ": ";
+      const std::string who = detail::sentence("rank ", r, ": ");
       if (plan.rank != r || plan.ranks != ranks_)
-        return fail(who + "its plan says rank " + std::to_string(plan.rank) + " of " +
-                    std::to_string(plan.ranks) + ", not of " + std::to_string(ranks_));
+        return fail(
+            detail::sentence(who, "its plan says rank ", plan.rank, " of ", plan.ranks, ", not of ", ranks_));
       if (plan.blocks != blocks_) return fail(who + "blocks differ from rank 0");
       if (plan.budgets != budgets_) return fail(who + "budgets differ from rank 0");
       if (plan.widest != first.widest) return fail(who + "widest differs from rank 0");
       if (plan.owner != first.owner) return fail(who + "owner differs from rank 0");
       verdict_.steps += plan.steps.size();
     }
-    if (blocks_ < 1) return fail("a plan has at least one block, not " + std::to_string(blocks_));
-    if (budgets_ < 0 || budgets_ > 65536) return fail("budgets is " + std::to_string(budgets_));
-    if (first.widest < 0 || first.widest > blocks_) return fail("widest is " + std::to_string(first.widest));
+    if (blocks_ < 1) return fail(detail::sentence("a plan has at least one block, not ", blocks_));
+    if (budgets_ < 0 || budgets_ > 65536) return fail(detail::sentence("budgets is ", budgets_));
+    if (first.widest < 0 || first.widest > blocks_) return fail(detail::sentence("widest is ", first.widest));
     const double symbols = static_cast<double>(ranks_) * blocks_ * (1 + budgets_);
     if (symbols > 1e9 || verdict_.steps > 1'000'000'000)
       return fail("the plans are too large to be verified");
@@ -122,11 +123,11 @@ class Verifier {
     for (int b = 0; b < blocks_; ++b) {
       const int r = owner[index(b)];
       if (r < 0 || r >= ranks_)
-        return fail("block " + std::to_string(b) + ": its owner " + std::to_string(r) + " is not a rank");
+        return fail(detail::sentence("block ", b, ": its owner ", r, " is not a rank"));
       seen[index(r)] = 1;
     }
     for (int r = 0; needed && r < ranks_; ++r)
-      if (!seen[index(r)]) return fail("rank " + std::to_string(r) + " owns no block");
+      if (!seen[index(r)]) return fail(detail::sentence("rank ", r, " owns no block"));
     return true;
   }
 
@@ -141,10 +142,10 @@ class Verifier {
     const Step& s = step(at);
     if (s.kind > Kind::finish || s.wire > Wire::coded) return fail(at, "unknown kind or wire");
     if (s.first < 0 || s.first >= s.last || s.last > blocks_)
-      return fail(at, "its blocks are not a range within [0, " + std::to_string(blocks_) + ")");
+      return fail(at, detail::sentence("its blocks are not a range within [0, ", blocks_, ")"));
     if (s.last - s.first > plans_[0].widest) return fail(at, "it has more blocks than widest says");
     if (s.wire == Wire::coded && s.budget >= budgets_)
-      return fail(at, "its budget " + std::to_string(s.budget) + " is not below budgets");
+      return fail(at, detail::sentence("its budget ", s.budget, " is not below budgets"));
     if (!reduces(task_.collective) && (s.kind == Kind::combine || s.kind == Kind::finish))
       return fail(at, std::string("there is nothing to add in ") + name_of(task_.collective));
     if (s.kind == Kind::finish) return s.peer == -1 || fail(at, "the peer of finish must be -1");
@@ -194,9 +195,9 @@ class Verifier {
     const bool equal = s.first == r.first && s.last == r.last && s.wire == r.wire &&
                        (s.wire == Wire::raw || s.budget == r.budget);
     if (!equal)
-      return fail(sends_[m], "it meets rank " + std::to_string(receives_[m].rank) + ", step " +
-                                 std::to_string(receives_[m].step) + " (" + describe(r) +
-                                 "), which differs in blocks, wire or budget");
+      return fail(sends_[m],
+                  detail::sentence("it meets rank ", receives_[m].rank, ", step ", receives_[m].step, " (",
+                                   describe(r), "), which differs in blocks, wire or budget"));
     message_of_[index(sends_[m].rank)][index(sends_[m].step)] = m;
     message_of_[index(receives_[m].rank)][index(receives_[m].step)] = m;
     return true;
@@ -294,9 +295,9 @@ class Verifier {
   }
   std::string contents(int rank, int block) {
     const std::uint32_t terms = at(rank, block).terms;
-    return "block " + std::to_string(block) + " holds " + std::to_string(terms) +
-           (terms == 1 ? " contribution" : " contributions") + ", where each of " +
-           std::to_string(terms_wanted()) + " is wanted once";
+    return detail::sentence("block ", block, " holds ", terms,
+                            (terms == 1 ? " contribution" : " contributions"), ", where each of ",
+                            terms_wanted(), " is wanted once");
   }
 
   /// Encoding a block replaces it by its decoded value.
@@ -312,7 +313,7 @@ class Verifier {
     const Step& s = step(here);
     Symbols& message = in_flight_[message_of_[index(here.rank)][index(here.step)]];
     for (int b = s.first; b < s.last; ++b) {
-      if (at(here.rank, b).terms == 0) return fail(here, "block " + std::to_string(b) + " holds nothing yet");
+      if (at(here.rank, b).terms == 0) return fail(here, detail::sentence("block ", b, " holds nothing yet"));
       if (s.wire == Wire::coded) {
         if (!at(here.rank, b).encoded) encode(here.rank, b, s.budget);
         ++moved_[at(here.rank, b).encoded_in];
@@ -338,8 +339,8 @@ class Verifier {
         continue;
       }
       if (mine.finished || theirs.finished)
-        return fail(here, "block " + std::to_string(b) + " is already finished");
-      if (mine.terms == 0) return fail(here, "block " + std::to_string(b) + " holds nothing to add to");
+        return fail(here, detail::sentence("block ", b, " is already finished"));
+      if (mine.terms == 0) return fail(here, detail::sentence("block ", b, " holds nothing to add to"));
       mine.weight += theirs.weight;
       mine.terms += theirs.terms;
       const auto [low, high] = std::minmax(mine.expression, theirs.expression);
@@ -354,7 +355,7 @@ class Verifier {
     const Step& s = step(here);
     for (int b = s.first; b < s.last; ++b) {
       Symbol& block = at(here.rank, b);
-      if (block.finished) return fail(here, "block " + std::to_string(b) + " is already finished");
+      if (block.finished) return fail(here, detail::sentence("block ", b, " is already finished"));
       if (!complete(here.rank, b)) return fail(here, contents(here.rank, b));
       block.finished = true;
       block.encoded = false;
@@ -372,13 +373,12 @@ class Verifier {
       int other = -1;  // another rank that has this result
       for (int r = 0; r < ranks_; ++r) {
         if (task_.collective == Collective::reduce_scatter && plans_[0].owner[index(b)] != r) continue;
-        const std::string where = "at the end, rank " + std::to_string(r) + ": ";
+        const std::string where = detail::sentence("at the end, rank ", r, ": ");
         if (!complete(r, b)) return fail(where + contents(r, b));
         if (reduces(task_.collective) && !at(r, b).finished)
-          return fail(where + "block " + std::to_string(b) + " is complete but not finished");
+          return fail(detail::sentence(where, "block ", b, " is complete but not finished"));
         if (other >= 0 && at(other, b).expression != at(r, b).expression)
-          return fail(where + "block " + std::to_string(b) + " has other bits than on rank " +
-                      std::to_string(other));
+          return fail(detail::sentence(where, "block ", b, " has other bits than on rank ", other));
         other = r;
         for (int j = 0; j < budgets_; ++j) {
           int& most = verdict_.edges.per_budget[index(j)];

@@ -25,6 +25,7 @@
 #include <wring/collective/request.hpp>
 #include <wring/collective/timeline.hpp>
 #include <wring/detail/compressor_diagnostics.hpp>
+#include <wring/detail/sentence.hpp>
 #include <wring/detail/transport_diagnostics.hpp>
 #include <wring/transport/concept.hpp>
 
@@ -241,14 +242,14 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
       complain("this thread flushes subnormal numbers to zero, which breaks bounds: build and run without "
                "fast-math");
     if (options_.segment_bytes < sizeof(T))
-      complain("segment_bytes is " + std::to_string(options_.segment_bytes));
+      complain(detail::sentence("segment_bytes is ", options_.segment_bytes));
     if (options_.depth < 1 || options_.depth > 30)
-      complain("depth is " + std::to_string(options_.depth) + ", not 1..30");
+complain(detail::sentence("depth is ", options_.depth, ", not 1..30"));
     const std::size_t widest =
         AdaptiveAlgorithm<Schedule> ? 1 : static_cast<std::size_t>(std::max(1, planned().plan.widest));
     if (options_.segment_bytes > (std::size_t{1} << 29) / widest)
-      complain("segment_bytes is so large that a message of " + std::to_string(widest) +
-               " blocks would exceed 1 GiB");
+      complain(detail::sentence("segment_bytes is so large that a message of ", widest,
+                                " blocks would exceed 1 GiB"));
     if (!adds(options_.operation) && is_complex_v<T>)
       complain("complex numbers have no order: MIN and MAX are refused");
     if (options_.operation == Operation::mean && std::is_integral_v<T>)
@@ -298,7 +299,7 @@ void BasicCollective<Codec, Link, Schedule>::make_plan(detail::Job& job) {
     if (!job.failure) job.failure = {Cause::argument, rank, what};
   };
   if (job.task.root < 0 || job.task.root >= ranks) {
-    complain("root " + std::to_string(job.task.root) + " is no rank of 0.." + std::to_string(ranks - 1));
+    complain(detail::sentence("root ", job.task.root, " is no rank of 0..", ranks - 1));
   }
   const Task task = job.failure ? Task{job.task.collective, 0} : job.task;
   take_plan(task, rank, ranks);

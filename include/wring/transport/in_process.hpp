@@ -16,6 +16,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <wring/detail/sentence.hpp>
 #include <wring/detail/transport/queue.hpp>
 #include <wring/detail/transport/run_ranks.hpp>
 #include <wring/detail/transport/target.hpp>
@@ -258,9 +259,9 @@ class InProcessTransport {
       : world_(&world), office_(&office), rank_(rank), size_(size) {}
 
   std::string truncation(const detail::Posting& posting) const {
-    return "in-process transport: rank " + std::to_string(rank_) + " received a message from rank " +
-           std::to_string(posting.from) + " on channel " + std::to_string(posting.channel) +
-           " that is longer than the " + std::to_string(posting.size) + " bytes given for it";
+    return detail::sentence("in-process transport: rank ", rank_, " received a message from rank ",
+                            posting.from, " on channel ", posting.channel, " that is longer than the ",
+                            posting.size, " bytes given for it");
   }
 
   InProcess* world_;
@@ -307,7 +308,7 @@ class InProcess {
  private:
   static int checked(int ranks, const InProcessOptions& options) {
     if (ranks < 1)
-      throw InvalidArgument("in-process world: " + std::to_string(ranks) + " ranks, at least 1 needed");
+      throw InvalidArgument(detail::sentence("in-process world: ", ranks, " ranks, at least 1 needed"));
     if (options.delay < 0) throw InvalidArgument("in-process world: the delay is negative");
     return ranks;
   }

@@ -16,6 +16,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <wring/detail/sentence.hpp>
 #include <wring/detail/transport/target.hpp>
 #include <wring/error.hpp>
 #include <wring/transport/concept.hpp>
@@ -247,8 +248,8 @@ class MpiTransport {
 
   int count(std::size_t bytes) const {
     if (bytes > static_cast<std::size_t>(INT_MAX)) {
-      throw InvalidArgument("MPI transport: a message of " + std::to_string(bytes) + " bytes, at most " +
-                                std::to_string(INT_MAX) + " are possible",
+      throw InvalidArgument(detail::sentence("MPI transport: a message of ", bytes, " bytes, at most ",
+                                             INT_MAX, " are possible"),
                             rank_);
     }
     return static_cast<int>(bytes);
@@ -260,18 +261,18 @@ class MpiTransport {
 
   void require(int code, const char* call, const Request& request) const {
     if (code == MPI_SUCCESS) return;
-    throw TransportError(where() + call + " for " + std::to_string(request.size_) + " bytes " +
-                             (request.sends_ ? "to" : "from") + " rank " + std::to_string(request.peer_) +
-                             " on channel " + std::to_string(request.channel_) + ": " + text(code),
+    throw TransportError(detail::sentence(where(), call, " for ", request.size_, " bytes ",
+                                          (request.sends_ ? "to" : "from"), " rank ", request.peer_,
+                                          " on channel ", request.channel_, ": ", text(code)),
                          request.peer_);
   }
 
-  std::string where() const { return "MPI transport: rank " + std::to_string(rank_) + ": "; }
+  std::string where() const { return detail::sentence("MPI transport: rank ", rank_, ": "); }
 
   static std::string text(int code) {
     char buffer[MPI_MAX_ERROR_STRING] = {};
     int length = 0;
-    if (MPI_Error_string(code, buffer, &length) != MPI_SUCCESS) return "error " + std::to_string(code);
+    if (MPI_Error_string(code, buffer, &length) != MPI_SUCCESS) return detail::sentence("error ", code);
     std::replace(buffer, buffer + length, '\n', ' ');
     return std::string(buffer, static_cast<std::size_t>(length));
   }

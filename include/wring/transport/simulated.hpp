@@ -12,6 +12,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <wring/detail/sentence.hpp>
 #include <wring/detail/transport/run_ranks.hpp>
 #include <wring/detail/transport/simulated_office.hpp>
 #include <wring/detail/transport/target.hpp>
@@ -88,9 +89,9 @@ class SimulatedTransport {
     const int from = posting->from;
     office_->dismiss(posting);
     if (truncated)
-      throw TransportError("simulated transport: rank " + std::to_string(rank_) +
-                               " received a message from rank " + std::to_string(from) +
-                               " that is longer than the " + std::to_string(room) + " bytes given for it",
+      throw TransportError(detail::sentence("simulated transport: rank ", rank_,
+                                            " received a message from rank ", from,
+                                            " that is longer than the ", room, " bytes given for it"),
                            from);
     return length;
   }
@@ -181,7 +182,7 @@ class SimulatedNetwork {
  private:
   static int checked(int ranks, const Machine& machine) {
     if (ranks < 1)
-      throw InvalidArgument("simulated network: " + std::to_string(ranks) + " ranks, at least 1 needed");
+      throw InvalidArgument(detail::sentence("simulated network: ", ranks, " ranks, at least 1 needed"));
     expect_possible(machine);
     return ranks;
   }

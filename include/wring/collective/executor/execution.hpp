@@ -19,6 +19,7 @@
 #include <wring/collective/executor/parameters.hpp>
 #include <wring/collective/executor/segments.hpp>
 #include <wring/collective/executor/shared.hpp>
+#include <wring/detail/sentence.hpp>
 
 namespace wring::inline v0::detail {
 
@@ -80,7 +81,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void limit_in_flight() {
     if (shared_.link->session().in_flight() >= most_in_flight && !job_.failure)
       job_.failure = {Cause::argument, shared_.link->rank(),
-                      std::to_string(most_in_flight) + " operations are in flight on this link already"};
+                      sentence(most_in_flight, " operations are in flight on this link already")};
   }
 
   /// Each tensor gets a copy of the codec, to be prepared for it.
@@ -432,7 +433,7 @@ template <class Codec, class Link, class Exec>
 std::string Execution<Codec, Link, Exec>::waits_for() const {
   std::string text;
   const auto name = [&text](int rank, const char* what) {
-    if (rank >= 0) text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank) + " (" + what + ")";
+    if (rank >= 0) text += sentence((text.empty() ? "rank " : ", rank "), rank, " (", what, ")");
   };
   if (stage_ == Stage::agreeing) name(agreement_.waits_for(), "start of the operation");
   if (stage_ == Stage::confirming) name(confirmation_.waits_for(), "confirmation");

@@ -14,6 +14,7 @@
 #include <wring/collective/executor/experience.hpp>
 #include <wring/collective/executor/magnitudes.hpp>
 #include <wring/collective/executor/message.hpp>
+#include <wring/detail/sentence.hpp>
 #include <wring/version.hpp>
 
 namespace wring::inline v0::detail {
@@ -134,9 +135,8 @@ struct Head {
         const Extent& e = fields[f];
         if (e.least == e.greatest) continue;
         return {Cause::mismatch, -1,
-                std::string("the ranks disagree on the ") + field_names[static_cast<std::size_t>(f)] +
-                    ": rank " + std::to_string(e.least_rank) + " and rank " +
-                    std::to_string(e.greatest_rank) + " differ"};
+                sentence("the ranks disagree on the ", field_names[static_cast<std::size_t>(f)], ": rank ",
+                         e.least_rank, " and rank ", e.greatest_rank, " differ")};
       }
       return {Cause::mismatch, -1, "the ranks disagree on the operation"};
     }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include <wring/detail/hash.hpp>
+#include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 
 /// The messages of an operation's plan: one header, the sizes of its pieces, the pieces (docs/stream_format.md).
@@ -109,12 +110,12 @@ inline void seal_poison(std::span<std::byte> message, MessageHeader header, cons
 inline MessageHeader open(std::span<std::byte> message, const MessageHeader& expected) {
   MessageHeader header;
   if (message.size() < header_bytes)
-    throw TransportError("a message of " + std::to_string(message.size()) + " bytes is too short");
+    throw TransportError(sentence("a message of ", message.size(), " bytes is too short"));
   std::memcpy(&header, message.data(), header_bytes);
   if (header.magic != message_magic) throw TransportError("a message is damaged, or not one of this library");
   if (header.version != stream_version)
-    throw TransportError("a message has stream version " + std::to_string(header.version) +
-                         ", this library reads " + std::to_string(stream_version));
+    throw TransportError(
+        sentence("a message has stream version ", header.version, ", this library reads ", stream_version));
   const std::uint64_t sum = header.checksum;
   header.checksum = 0;
   std::memcpy(message.data(), &header, header_bytes);

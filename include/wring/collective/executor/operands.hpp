@@ -15,6 +15,7 @@
 #include <wring/collective/executor/buffers.hpp>
 #include <wring/collective/executor/job.hpp>
 #include <wring/collective/executor/shared.hpp>
+#include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 #include <wring/view/pack.hpp>
 
@@ -109,8 +110,7 @@ template <class Codec, class Link, class Exec> class Operands {
     const std::size_t in = o.in_shape.size(), out = o.out_shape.size();
     const bool by_rank = collective == Collective::reduce_scatter || collective == Collective::allgather;
     if (!by_rank) {
-      if (in != out)
-        complain("the input has " + std::to_string(in) + " elements, the output " + std::to_string(out));
+      if (in != out) complain(sentence("the input has ", in, " elements, the output ", out));
       t.total = out;
       return;
     }
@@ -124,8 +124,7 @@ template <class Codec, class Link, class Exec> class Operands {
       all.insert(all.end(), o.counts.begin(), o.counts.end());
     t.total = whole;
     if (all.size() - begin != static_cast<std::size_t>(ranks)) {
-      complain("there are " + std::to_string(o.counts.size()) + " counts for " + std::to_string(ranks) +
-               " ranks");
+      complain(sentence("there are ", o.counts.size(), " counts for ", ranks, " ranks"));
       all.resize(begin + static_cast<std::size_t>(ranks));
       return;
     }
@@ -133,11 +132,9 @@ template <class Codec, class Link, class Exec> class Operands {
     const std::size_t sum = std::accumulate(first, all.end(), std::size_t{0});
     const std::size_t offset = std::accumulate(first, first + rank, std::size_t{0});
     if (sum != whole)
-      complain("the counts add up to " + std::to_string(sum) + ", but the whole view has " +
-               std::to_string(whole) + " elements");
+      complain(sentence("the counts add up to ", sum, ", but the whole view has ", whole, " elements"));
     else if (first[rank] != part)
-      complain("this rank's view has " + std::to_string(part) + " elements, its count is " +
-               std::to_string(first[rank]));
+      complain(sentence("this rank's view has ", part, " elements, its count is ", first[rank]));
     (collective == Collective::allgather ? t.in_offset : t.out_offset) = offset;
   }
 
@@ -165,9 +162,9 @@ template <class Codec, class Link, class Exec> class Operands {
     for (auto a = occupied_.begin(); a != occupied_.end(); ++a)
       for (auto b = a + 1; b != occupied_.end() && before(b->begin, a->end); ++b)
         if (a->item != b->item && (a->written || b->written))
-          return complain("tensors " + std::to_string(std::min(a->item, b->item)) + " and " +
-                          std::to_string(std::max(a->item, b->item)) +
-                          " of the group overlap, and at least one of them is written");
+          return complain(sentence("tensors ", std::min(a->item, b->item), " and ",
+                                   std::max(a->item, b->item),
+                                   " of the group overlap, and at least one of them is written"));
   }
 
   S& s_;

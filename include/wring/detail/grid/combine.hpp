@@ -10,6 +10,7 @@
 #include <wring/detail/grid/emit.hpp>
 #include <wring/detail/grid/runs.hpp>
 #include <wring/detail/grid/team/kernels.hpp>
+#include <wring/detail/sentence.hpp>
 #include <wring/operation.hpp>
 
 namespace wring::inline v0::detail {
@@ -190,8 +191,7 @@ template <class Q> struct FinishBlocks {
 
 inline void expect_room(std::size_t room, std::size_t needed) {
   if (room < needed)
-    throw CodecError("Grid: a piece of up to " + std::to_string(needed) + " bytes does not fit into " +
-                     std::to_string(room));
+    throw CodecError(sentence("Grid: a piece of up to ", needed, " bytes does not fit into ", room));
 }
 
 template <class Q, class Exec>

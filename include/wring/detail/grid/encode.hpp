@@ -10,6 +10,7 @@
 #include <wring/detail/grid/emit.hpp>
 #include <wring/detail/grid/runs.hpp>
 #include <wring/detail/grid/team/kernels.hpp>
+#include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 
 namespace wring::inline v0::detail {
@@ -214,8 +215,9 @@ std::size_t grid_encode(const Exec& exec, std::span<const T> x, std::span<std::b
                         const GridParameters& p, const grid::Kernels& kernels) {
   const grid::Progress total = grid_encode_and_measure(exec, x, out, p, kernels);
   if (total.too_large)
-    throw CodecError("Grid: values of " + std::to_string(total.too_large) +
-                     " blocks exceed the magnitude that was agreed upon; did the input change meanwhile?");
+    throw CodecError(
+        sentence("Grid: values of ", total.too_large,
+                 " blocks exceed the magnitude that was agreed upon; did the input change meanwhile?"));
   return total.out;
 }
 

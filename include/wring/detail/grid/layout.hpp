@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include <wring/detail/grid/parameters.hpp>
+#include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 
 /// Where things are in the piece of a stream: descriptors, bases, payloads.
@@ -87,21 +88,20 @@ const unsigned char* check_piece(std::span<const std::byte> piece, const Layout<
                                  const GridParameters& parameters, std::size_t element) {
   const auto* descriptors = reinterpret_cast<const unsigned char*>(piece.data());
   if (piece.size() < layout.payload_at)
-    throw CodecError("Grid: a piece of " + std::to_string(piece.size()) + " bytes is too short for " +
-                     std::to_string(layout.n) + " values");
+    throw CodecError(
+        sentence("Grid: a piece of ", piece.size(), " bytes is too short for ", layout.n, " values"));
   std::size_t size = layout.payload_at;
   for (std::size_t b = 0; b < layout.blocks; ++b) {
     const unsigned d = descriptors[b], w = d & width_mask;
     const bool raw = w == raw_width;
     if (d > 127 ||
         (raw ? !parameters.raw_blocks || d != raw_width : w > static_cast<unsigned>(full_width<Q>)))
-      throw CodecError("Grid: block " + std::to_string(b) + " has descriptor " + std::to_string(d) +
-                       ", which compress never writes");
+      throw CodecError(sentence("Grid: block ", b, " has descriptor ", d, ", which compress never writes"));
     size += payload_bytes<Q>(d, layout.values_in(b), element);
   }
   if (size != piece.size())
-    throw CodecError("Grid: the descriptors announce " + std::to_string(size) + " bytes, the piece has " +
-                     std::to_string(piece.size()));
+    throw CodecError(
+        sentence("Grid: the descriptors announce ", size, " bytes, the piece has ", piece.size()));
   return descriptors;
 }
 

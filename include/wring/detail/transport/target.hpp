@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 
 namespace wring::inline v0::detail {
@@ -11,10 +12,9 @@ namespace wring::inline v0::detail {
 inline void require_target(const char* transport, int rank, int size, int peer, int channel) {
   const bool peer_exists = peer >= 0 && peer < size;
   if (peer_exists && channel >= 0 && channel <= 32767) return;
-  const std::string whom = std::string(transport) + ": rank " + std::to_string(rank) + " named ";
-  if (!peer_exists)
-    throw InvalidArgument(whom + "rank " + std::to_string(peer) + " of " + std::to_string(size), rank);
-  throw InvalidArgument(whom + "channel " + std::to_string(channel) + ", channels are 0 .. 32767", rank);
+  const std::string whom = sentence(transport, ": rank ", rank, " named ");
+  if (!peer_exists) throw InvalidArgument(sentence(whom, "rank ", peer, " of ", size), rank);
+  throw InvalidArgument(sentence(whom, "channel ", channel, ", channels are 0 .. 32767"), rank);
 }
 
 }  // namespace wring::inline v0::detail

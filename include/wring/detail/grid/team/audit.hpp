@@ -8,6 +8,7 @@
 #include <string>
 
 #include <wring/detail/grid/team/layout.hpp>
+#include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 
 /// Sizes and validity of pieces, from their descriptors alone.
@@ -64,18 +65,17 @@ Tally audit(const Exec& exec, const Piece<Word, const std::byte>& first, const P
 /// The two ways in which bytes from outside can fail to be a piece.
 template <class Word, class Byte> void expect_head(const Piece<Word, Byte>& piece) {
   if (piece.size < piece.payload_at())
-    throw CodecError("Grid: " + std::to_string(piece.size) + " bytes cannot hold a piece of " +
-                     std::to_string(piece.n) + " values");
+    throw CodecError(sentence("Grid: ", piece.size, " bytes cannot hold a piece of ", piece.n, " values"));
 }
 template <class Word> void expect_sound(const Piece<Word, const std::byte>& piece, const Tally& tally,
                                         int k) {
   if (tally.invalid[k] != 0)
-    throw CodecError("Grid: " + std::to_string(tally.invalid[k]) + " of " + std::to_string(piece.blocks()) +
-                     " block descriptors are none that Grid writes here");
+    throw CodecError(sentence("Grid: ", tally.invalid[k], " of ", piece.blocks(),
+                              " block descriptors are none that Grid writes here"));
   const std::uint64_t expected = piece.payload_at() + tally.payload_bytes[k];
   if (expected != piece.size)
-    throw CodecError("Grid: a piece of " + std::to_string(piece.n) + " values has " +
-                     std::to_string(piece.size) + " bytes, its descriptors say " + std::to_string(expected));
+    throw CodecError(sentence("Grid: a piece of ", piece.n, " values has ", piece.size,
+                              " bytes, its descriptors say ", expected));
 }
 
 /// The size of the piece just written.
@@ -83,8 +83,8 @@ template <class Word> std::size_t expect_room(const Piece<Word, const std::byte>
                                               int k) {
   const std::uint64_t needed = piece.payload_at() + tally.payload_bytes[k];
   if (needed > piece.size)
-    throw CodecError("Grid: a piece of " + std::to_string(needed) + " bytes does not fit into the " +
-                     std::to_string(piece.size) + " bytes given for it");
+    throw CodecError(sentence("Grid: a piece of ", needed, " bytes does not fit into the ", piece.size,
+                              " bytes given for it"));
   return static_cast<std::size_t>(needed);
 }
 

@@ -15,6 +15,7 @@
 #include <wring/detail/grid/team/team.hpp>
 #include <wring/detail/grid/team/unpack.hpp>
 #include <wring/detail/grid/team/values.hpp>
+#include <wring/detail/sentence.hpp>
 
 /// The Grid codec for devices: Kokkos teams, one value per thread and step. The bytes are those of the CPU
 /// kernels.
@@ -52,8 +53,9 @@ std::size_t encode(const Exec& exec, std::span<const T> x, std::span<std::byte> 
   write_piece(exec, source, out, p.wide, shape);
   const Tally tally = audit(exec, written(out));
   if (tally.invalid[0] != 0)
-    throw CodecError("Grid: values of " + std::to_string(tally.invalid[0]) +
-                     " blocks exceed the magnitude that was agreed upon; did the input change meanwhile?");
+    throw CodecError(
+        sentence("Grid: values of ", tally.invalid[0],
+                 " blocks exceed the magnitude that was agreed upon; did the input change meanwhile?"));
   return expect_room(written(out), tally, 0);
 }
 
@@ -100,8 +102,7 @@ std::size_t finish(const Exec& exec, std::span<const std::byte> in, std::size_t 
 /// Sizes in the form of values are known beforehand.
 inline void expect_bytes(std::size_t given, std::size_t needed, bool exactly) {
   if (exactly ? given == needed : given >= needed) return;
-  throw CodecError("Grid: " + std::to_string(given) + " bytes where a piece of values has " +
-                   std::to_string(needed));
+  throw CodecError(sentence("Grid: ", given, " bytes where a piece of values has ", needed));
 }
 
 template <class Exec> auto over(const Exec& exec, std::size_t n) {
@@ -138,7 +139,7 @@ void decode_values(const Exec& exec, std::span<const std::byte> in, std::span<T>
 
 /// No values, no bytes.
 inline void expect_nothing(std::size_t bytes) {
-  if (bytes != 0) throw CodecError("Grid: " + std::to_string(bytes) + " bytes where there are no values");
+  if (bytes != 0) throw CodecError(sentence("Grid: ", bytes, " bytes where there are no values"));
 }
 
 }  // namespace grid_team
