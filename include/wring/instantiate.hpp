@@ -5,22 +5,23 @@
 
 /// Compiles collectives once, in one file of a program, instead of in every file that calls them.
 ///
-/// In a header that all these files include, and in one file, after the same definitions:
+/// A header that all these files include says what is elsewhere; one file, which includes it too, says that it is there:
 ///
-///     using Codec = wring::Grid<float>;                                                 // collectives.hpp
-///     WRING_EXTERN(Codec, wring::MpiTransport, wring::Ring, Kokkos::DefaultExecutionSpace);
+///     WRING_EXTERN(wring::Grid<float>, wring::MpiTransport, Kokkos::DefaultExecutionSpace);        // collectives.hpp
+///     WRING_EXTERN_ALGORITHM(wring::Grid<float>, wring::MpiTransport, wring::Ring);
 ///
-///     WRING_INSTANTIATE(Codec, wring::MpiTransport, wring::Ring, Kokkos::DefaultExecutionSpace);   // collectives.cpp
+///     WRING_INSTANTIATE(wring::Grid<float>, wring::MpiTransport, Kokkos::DefaultExecutionSpace);   // collectives.cpp
+///     WRING_INSTANTIATE_ALGORITHM(wring::Grid<float>, wring::MpiTransport, wring::Ring);
 ///
-/// The arguments are types: compressor, transport, algorithm and execution space. Those whose names contain a comma need an alias.
-/// All four collectives are covered, and every type of view; what is still compiled where they are called depends on the views.
-/// Nothing changes but the place of the code: calls that are not covered are compiled as ever. A program in which the file with
-/// WRING_INSTANTIATE is missing is not linked.
-#define WRING_EXTERN(CODEC, LINK, SCHEDULE, EXEC)                                                            \
-  extern template class ::wring::detail::Execution<CODEC, LINK, EXEC>;                                       \
-  extern template class ::wring::BasicCollective<CODEC, LINK, SCHEDULE>
+/// outside of all namespaces. The arguments are types: compressor, transport, and execution space or algorithm. A name with a comma
+/// in it needs an alias. All four collectives are covered, with every type of view: what is compiled where they are called is what
+/// depends on the views. Calls that are not covered are compiled as ever, and results are the same bit by bit. Where the one file
+/// is missing, or does not say all that the header says, the program is not linked.
+#define WRING_EXTERN(CODEC, LINK, EXEC) extern template class ::wring::detail::Execution<CODEC, LINK, EXEC>
+#define WRING_INSTANTIATE(CODEC, LINK, EXEC) template class ::wring::detail::Execution<CODEC, LINK, EXEC>
 
-/// See WRING_EXTERN.
-#define WRING_INSTANTIATE(CODEC, LINK, SCHEDULE, EXEC)                                                       \
-  template class ::wring::detail::Execution<CODEC, LINK, EXEC>;                                              \
+/// The objects that call an algorithm: once for each, beside the above.
+#define WRING_EXTERN_ALGORITHM(CODEC, LINK, SCHEDULE)                                                        \
+  extern template class ::wring::BasicCollective<CODEC, LINK, SCHEDULE>
+#define WRING_INSTANTIATE_ALGORITHM(CODEC, LINK, SCHEDULE)                                                   \
   template class ::wring::BasicCollective<CODEC, LINK, SCHEDULE>

@@ -8,5 +8,8 @@
 
 /// What both files of the program know.
 using Exec = Kokkos::DefaultHostExecutionSpace;
-WRING_EXTERN(wring::Grid<float>, wring::InProcessTransport, wring::Ring, Exec);
-WRING_EXTERN(wring::None<double>, wring::InProcessTransport, wring::Direct, Exec);
+WRING_EXTERN(wring::Grid<float>, wring::InProcessTransport, Exec);
+WRING_EXTERN_ALGORITHM(wring::Grid<float>, wring::InProcessTransport, wring::Ring);
+WRING_EXTERN(wring::None<double>, wring::InProcessTransport, Exec);
+WRING_EXTERN_ALGORITHM(wring::None<double>, wring::InProcessTransport, wring::Direct);
+WRING_EXTERN_ALGORITHM(wring::None<double>, wring::InProcessTransport, wring::Ring);

@@ -56,7 +56,7 @@ TEST_CASE("Collectives of two kinds of views are instantiated in another file") 
     }
 }
 
-TEST_CASE("All collectives of an instantiation are there, and others beside it") {
+TEST_CASE("All collectives are instantiated, with two algorithms, and others beside them") {
   constexpr int ranks = 2;
   using View = Kokkos::View<double*, Kokkos::HostSpace>;
   wring::InProcess world(ranks);
@@ -83,4 +83,13 @@ TEST_CASE("All collectives of an instantiation are there, and others beside it")
   for (std::size_t i = 0; i < 10; ++i) CHECK(everywhere[1](i) == (i < 5 ? 2.0 : 4.0));
   run([&](std::size_t r) { return broadcasts[r].start(exec, given[r], 1); });
   CHECK(given[0](0) == 2.0);
+
+  std::vector<wring::Allreduce<wring::None<double>, wring::InProcessTransport, wring::RecursiveDoubling>>
+      least;
+  for (int r = 0; r < ranks; ++r)
+    least.emplace_back(wring::None<double>{}, world.link(r), wring::RecursiveDoubling{},
+                       wring::Options{.operation = wring::Operation::min});
+  for (std::size_t r = 0; r < ranks; ++r) Kokkos::deep_copy(given[r], 3.0 - static_cast<double>(r));
+  run([&](std::size_t r) { return least[r].start(exec, given[r]); });
+  CHECK(given[0](4) == 2.0);
 }

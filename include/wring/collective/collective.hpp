@@ -87,10 +87,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
                                                          Items& items) {
     static_assert(Kokkos::is_execution_space_v<Exec>,
                   "wring: the first argument must be a Kokkos execution space instance");
-    if (link_->session().in_flight() + 1 >=
-        detail::operations_apart)  // the next one would meet the channels of the first
-      throw InvalidArgument("too many operations are in flight on this link: wait for some of them",
-                            link_->rank());
+    expect_channels();
     expect_idle();
     auto views = detail::plain_items<Exec>(items);
     using Engine = detail::ViewExecution<Codec, Link, Exec, decltype(views)>;
@@ -108,8 +105,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     try {  // whatever is wrong here is told in the agreement, since the other ranks have started
       exec.fence("wring::start");
       make_plan(job);
-      engine->shared().plan = planned().plan;
-      engine->use(exec);
+      engine->use(planned().plan, exec);
       detail::for_each_item(items, [](const auto& item) {
         detail::bring_up_to_date<Exec>(item.in), detail::bring_up_to_date<Exec>(item.out);
         detail::mark_modified<Exec>(item.out);
@@ -129,6 +125,9 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
 
  private:
   bool busy() const { return engines_.busy() || (calibration_.state && !calibration_.state->settled()); }
+
+  /// Throws InvalidArgument where one more operation would meet the channels of the first that is in flight.
+  void expect_channels() const;
 
   void expect_idle() const {
     if (busy())
@@ -244,7 +243,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     if (options_.segment_bytes < sizeof(T))
       complain(detail::sentence("segment_bytes is ", options_.segment_bytes));
     if (options_.depth < 1 || options_.depth > 30)
-complain(detail::sentence("depth is ", options_.depth, ", not 1..30"));
+      complain(detail::sentence("depth is ", options_.depth, ", not 1..30"));
     const std::size_t widest =
         AdaptiveAlgorithm<Schedule> ? 1 : static_cast<std::size_t>(std::max(1, planned().plan.widest));
     if (options_.segment_bytes > (std::size_t{1} << 29) / widest)
@@ -290,6 +289,13 @@ BasicCollective<Codec, Link, Schedule>::BasicCollective(Codec codec, Link& link,
   detail::explain_transport<Link>();
   const Identity id = codec_.identity();
   codec_name_ = id.name, codec_hash_ = detail::Hasher().add(id.name).add(id.version).add(id.options).value();
+}
+
+template <class Codec, class Link, class Schedule>
+void BasicCollective<Codec, Link, Schedule>::expect_channels() const {
+  if (link_->session().in_flight() + 1 >= detail::operations_apart)
+    throw InvalidArgument("too many operations are in flight on this link: wait for some of them",
+                          link_->rank());
 }
 
 template <class Codec, class Link, class Schedule>

@@ -16,22 +16,21 @@ class Word {
  public:
   Word(std::string_view characters) : characters_(characters) {}
   template <std::integral Number> Word(Number number)
-      : negative_(std::cmp_less(number, 0)), magnitude_(static_cast<unsigned long long>(number)) {
-    if (negative_) magnitude_ = 0 - magnitude_;
+      : is_number_(true), is_negative_(std::cmp_less(number, 0)),
+        magnitude_(static_cast<unsigned long long>(number)) {
+    if (is_negative_) magnitude_ = 0 - magnitude_;
   }
 
   void append_to(std::string& text) const {
-    if (characters_.data() != nullptr) {
+    if (!is_number_)
       text += characters_;
-    } else {
-      if (negative_) text += '-';
-      text += std::to_string(magnitude_);
-    }
+    else
+      text += (is_negative_ ? "-" : "") + std::to_string(magnitude_);
   }
 
  private:
   std::string_view characters_;
-  bool negative_ = false;
+  bool is_number_ = false, is_negative_ = false;
   unsigned long long magnitude_ = 0;
 };
 

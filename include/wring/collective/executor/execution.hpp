@@ -43,9 +43,9 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   S& shared() { return shared_; }
   Job& job() { return job_; }
 
-  /// Where the codec runs. Devices: an instance of the operation's own, so that it overlaps with the user's work, kept until the
-  /// user comes with another one. Hosts have but one.
-  void use(const Exec& exec);
+  /// The plan, and where the codec runs. Devices: an instance of the operation's own, so that it overlaps with the user's work, kept
+  /// until the user comes with another one. Hosts have but one.
+  void use(const Plan& plan, const Exec& exec);
 
   /// Turns what the user gives into the tensors of the operation. What is wrong with it is left in `job().failure`.
   void take(std::span<const Operand<T>> operands, int rank, int ranks);
@@ -366,7 +366,8 @@ template <class Codec, class Link, class Exec>
 Execution<Codec, Link, Exec>::~Execution() = default;
 
 template <class Codec, class Link, class Exec>
-void Execution<Codec, Link, Exec>::use(const Exec& exec) {
+void Execution<Codec, Link, Exec>::use(const Plan& plan, const Exec& exec) {
+  shared_.plan = plan;
   if constexpr (host_accessible_v<Exec>) {
     shared_.exec = exec;
   } else if (!users_ || !(*users_ == exec)) {
