@@ -139,15 +139,17 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
 
   /// Hands what a calibration has found to the algorithm. If some operation on the link has failed since, other ranks may not have it.
   void take_calibration() {
-    auto& [state, machine, before] = calibration_;
-    const auto outdated = [&] { return state && link_->session().told() > state->sequence(); };
-    if (state && state->machine() && machine != state->machine() && !outdated()) {
-      if (!before) before = schedule_;
-      machine = state->machine();
-      schedule_.use(*machine);
-    } else if (before && outdated()) {
-      schedule_ = *before;
-      before.reset(), machine.reset(), state.reset();
+    if constexpr (AdaptiveAlgorithm<Schedule>) {
+      auto& [state, machine, before] = calibration_;
+      const bool outdated = state && link_->session().told() > state->sequence();
+      if (state && state->machine() && machine != state->machine() && !outdated) {
+        if (!before) before = schedule_;
+        machine = state->machine();
+        schedule_.use(*machine);
+      } else if (before && outdated) {
+        schedule_ = *before;
+        before.reset(), machine.reset(), state.reset();
+      }
     }
   }
 
