@@ -44,6 +44,8 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 constexpr double slow = 12.5e6, fast = 1e15;
 
+static_assert(AdaptiveAlgorithm<Automatic> && !AdaptiveAlgorithm<Ring> && !AdaptiveAlgorithm<detail::Route>);
+
 }  // namespace
 
 TEST_CASE("every way that Automatic may go obeys the laws") {

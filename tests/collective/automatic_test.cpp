@@ -262,7 +262,6 @@ TEST_CASE("automatic: ranks that disagree hear of it as with any algorithm", "[c
     Machine m = typical_node();
     Bound bound = absolute(1e-3);
   };
-  const Options plain;
   const std::vector<Case> cases{{.field = "length", .length = 10},
                                 {.field = "length", .length = 50001},
                                 {.field = "length", .length = 10000000},
