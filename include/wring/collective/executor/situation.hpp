@@ -48,7 +48,8 @@ std::optional<RidesAlong> possible_ride(std::span<const Tensor<Codec>> tensors, 
 
 /// `options`: the user's. `ratio`: what the ranks have agreed upon, if anything.
 template <class Codec>
-Situation situation_of(std::span<const Tensor<Codec>> tensors, const Codec& codec, Task task, int ranks, const Options& options, std::optional<double> ratio) {
+Situation situation_of(std::span<const Tensor<Codec>> tensors, const Codec& codec, Task task, int ranks,
+                       const Options& options, std::optional<double> ratio) {
   using T = typename Codec::value_type;
   const Options otherwise;
   bool bounded = false, absolute = true;
