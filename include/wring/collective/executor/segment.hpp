@@ -306,9 +306,9 @@ template <class Codec, class Link, class Exec> class Segment {
 
   /// Whether the pieces of a step lie as in a message, which need only be sealed, or has been sent before.
   bool in_place(const Step& step, HostBytes& message) {
-    if constexpr (S::staged) return false;
+    if (S::staged || sending_.empty()) return false;
     const Piece<Codec, Exec>& first = pieces_[first_piece_[static_cast<std::size_t>(step.first)]];
-    if (sending_.empty() || !first.encoded || first.encoded.image == nullptr) return false;
+    if (!first.encoded || first.encoded.image == nullptr) return false;
     const std::byte* next = first.encoded.image + header_bytes + table_bytes(sending_.size());
     bool right = true;
     std::size_t i = 0;
