@@ -17,6 +17,7 @@ if(MPIEXEC_EXECUTABLE)
   execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE launcher_version ERROR_QUIET)
   if(launcher_version MATCHES "Open MPI|OpenRTE|PRRTE|prte|prterun")  # more ranks than cores are welcome, root too
     list(APPEND WRING_MPI_LAUNCHER --allow-run-as-root --oversubscribe --bind-to none)
+    set(WRING_OPEN_MPI TRUE)
   endif()
   string(REGEX MATCH "[^\n]+" launcher_version "${launcher_version}")
 endif()
