@@ -265,12 +265,12 @@ TEST_CASE("timeline: a ring measures its input once, and encodes and decodes wha
     REQUIRE(measured.size() == 1);
     CHECK(measured[0].bytes == n * sizeof(float));
     CHECK(of_kind(t, Kind::send).size() == 2 * 6);
-    CHECK(bytes(of_work(t, Work::encode)) == n * sizeof(float));           // each block once
-    CHECK(bytes(of_work(t, Work::combine)) == 3 * n / 4 * sizeof(float));  // three blocks of a segment
-    CHECK(bytes(of_work(t, Work::decode)) == n * sizeof(float));
+    CHECK(bytes(of_work(t, Work::encode)) == n / 4 * sizeof(float));       // the block that is sent first
+    CHECK(bytes(of_work(t, Work::combine)) == 3 * n / 4 * sizeof(float));  // the others, from values
+    CHECK(bytes(of_work(t, Work::decode)) == 3 * n / 4 * sizeof(float));   // all but the one completed here
     std::vector<int> of_segment(2, 0);
     for (const auto& e : of_work(t, Work::encode)) ++of_segment.at(static_cast<std::size_t>(e.segment));
-    CHECK(of_segment == std::vector<int>{4, 4});
+    CHECK(of_segment == std::vector<int>{1, 1});
   }
 }
 
@@ -380,11 +380,11 @@ TEST_CASE("timeline: a virtual clock is the clock of reports and events", "[coll
       const wring::Report& report = outcomes[r].report;
       const ClockedLink& link = links[r];
       CHECK(report.measure_seconds == (combines ? 3 * block : 0));
-      // Pieces that combine are encoded once each; values are encoded before each hop and where they are complete.
-      CHECK(report.encode_seconds == 3 * block);
-      CHECK(report.decode_seconds == static_cast<double>(link.spent(Work::decode)));
-      // Two blocks arrive to be combined; values that were added are then finished.
-      CHECK(report.combine_seconds == (combines ? 2 : 3) * block);
+      // Of pieces that combine, only the one that is sent first is encoded apart; values are before each hop and where complete.
+      CHECK(report.encode_seconds == (combines ? 1 : 3) * block);
+      CHECK(report.decode_seconds == static_cast<double>(link.spent(Work::decode)) - (combines ? block : 0));
+      // Two blocks arrive to be combined with values, and the second sum is decoded, in a pass each; values that were added are finished.
+      CHECK(report.combine_seconds == (combines ? 2 + 2 + 1 : 3) * block);
       CHECK(report.wire_seconds == static_cast<double>(link.spent(Work::wire)));
       CHECK(report.seconds == link.now() - 1000);
       CHECK(link.spent(Work::wire) >

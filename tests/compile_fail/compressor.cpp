@@ -89,6 +89,10 @@ struct Codec : Complete {
 #if defined(CASE_interchangeable)
   bool interchangeable(const Codec&) const { return true; }
 #endif
+// CASE_accumulate expects: wring: an accumulating compressor needs combine
+#if defined(CASE_accumulate)
+  bool accumulates() const { return true; }
+#endif
 // CASE_finish expects: wring: a finishing compressor needs combine
 #if defined(CASE_finish)
   bool finishes() const { return true; }

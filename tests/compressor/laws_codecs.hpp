@@ -53,7 +53,9 @@ enum class Fault {
   finish_is_wrong,
   misjudges_parameters,
   differs_from_itself,
-  large_becomes_small
+  large_becomes_small,
+  accumulates_other_bytes,
+  accumulates_other_values
 };
 
 template <class T> T load(Bytes from, std::size_t index) {
@@ -146,6 +148,7 @@ class Steps {
   std::size_t max_combined_bytes(std::size_t n, int) const { return max_compressed_bytes(n); }
   bool reproducible() const { return true; }
   bool finishes() const { return true; }
+  bool accumulates() const { return true; }
 
   void prepare(const Agreed& agreed) {
     if (!agreed.allowed_error || has(Fault::declines_everything))
@@ -222,6 +225,24 @@ class Steps {
     return 9 * n;
   }
 
+  template <class Exec>
+  std::size_t accumulate(const Exec& exec, std::span<const float> values, Bytes piece, Space out,
+                         std::span<float> result, const Context& context) {
+    std::vector<std::byte> own(max_compressed_bytes(values.size()));
+    compress(exec, values, own, context);
+    return accumulate(exec, Bytes(own), piece, out, result, context);
+  }
+  template <class Exec> std::size_t accumulate(const Exec& exec, Bytes own, Bytes piece, Space out,
+                                               std::span<float> result, const Context& context) {
+    const std::size_t bytes = combine(exec, own, piece, out, context);
+    Context complete = context;
+    complete.phase = Phase::final;
+    if (!result.empty()) decompress(exec, out.first(bytes), result, complete);
+    if (has(Fault::accumulates_other_values) && result.size() > 9) result[9] += 1;
+    if (has(Fault::accumulates_other_bytes) && context.count > 9) out[9] ^= std::byte{1};
+    return bytes;
+  }
+
   template <class Exec> std::size_t finish(const Exec&, Bytes sum, Space out, const Context& context) const {
     const std::size_t n = checked(sum, context.count);
     std::copy(sum.begin(), sum.end(), out.begin());
@@ -246,6 +267,7 @@ class Steps {
 
 static_assert(BoundedCompressor<Chopped> && FixedSizeCompressor<Chopped> && AddingCompressor<Chopped> &&
               ScratchCompressor<Chopped>);
-static_assert(BoundedCompressor<Steps> && FinishingCompressor<Steps> && AnticipatingCompressor<Steps>);
+static_assert(BoundedCompressor<Steps> && FinishingCompressor<Steps> && AnticipatingCompressor<Steps> &&
+              AccumulatingCompressor<Steps>);
 
 }  // namespace sample

@@ -125,4 +125,6 @@ TEST_CASE("the compressor laws catch what is wrong with a combination", "[compre
   CHECK(breaks(Steps{Fault::misjudges_parameters}, "anticipation") == "anticipation");
   CHECK(breaks(Steps{Fault::differs_from_itself}, "anticipation") == "anticipation");
   CHECK(breaks(Steps{Fault::large_becomes_small}, "anticipation") == "anticipation");
+  CHECK(breaks(Steps{Fault::accumulates_other_bytes}, "accumulating") == "accumulating");
+  CHECK(breaks(Steps{Fault::accumulates_other_values}, "accumulating") == "accumulating");
 }

@@ -48,7 +48,8 @@ struct Report {
   Name compressor;
   Name reason;  ///< why this algorithm and this way
   std::uint64_t fallback_blocks = 0;
-  std::uint64_t encodings = 0;  ///< pieces encoded by this rank
+  std::uint64_t encodings =
+      0;  ///< pieces encoded by this rank; those added to another in the same pass do not count
   std::size_t segments = 0;
   std::size_t temporary_bytes = 0;  ///< memory that the operation object holds
   double seconds = 0;               ///< from the start to the end

@@ -132,6 +132,21 @@ concept MeasuringCompressor =
       } -> std::convertible_to<std::size_t>;
     };
 
+/// Combines in one pass with what comes before and after: `accumulate(exec, own, piece, out, result, context)` writes at `out` the
+/// bytes of combine(own, piece), and returns their number. `own` is an encoded piece, or values: they are encoded on the way.
+/// Unless `result` is empty, what decompress would make of the sum with Phase::final goes there; it may be the values' own memory.
+/// `accumulates()` says whether that can be done with the parameters set.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept AccumulatingCompressor =
+    CombiningCompressor<C, Exec> &&
+    requires(C& codec, const C& constant, const Exec& exec, std::span<const typename C::value_type> values,
+             std::span<const std::byte> encoded, std::span<std::byte> out,
+             std::span<typename C::value_type> result, const Context& context) {
+      { codec.accumulate(exec, values, encoded, out, result, context) } -> std::convertible_to<std::size_t>;
+      { codec.accumulate(exec, encoded, encoded, out, result, context) } -> std::convertible_to<std::size_t>;
+      { constant.accumulates() } -> std::convertible_to<bool>;
+    };
+
 /// Turns the encoded complete sum into the encoded result (a rounding shift, an entropy stage). Runs once per result element.
 /// `finishes()` says whether there is anything to do with the parameters set; if not, `finish` is not called.
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>

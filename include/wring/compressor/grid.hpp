@@ -14,6 +14,7 @@
 #include <string>
 
 #include <wring/compressor/concept.hpp>
+#include <wring/detail/grid/accumulate.hpp>
 #include <wring/detail/grid/combine.hpp>
 #include <wring/detail/grid/decode.hpp>
 #include <wring/detail/grid/encode.hpp>
@@ -118,8 +119,8 @@ template <FloatElement T> class Grid {
   std::size_t compress_and_measure(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
                                    const Context& context, double& max_abs) {
     const Parameters p = parameters(context);
-    const detail::grid::Progress total = detail::grid_encode_and_measure<T>(
-        exec, values, bytes, p, detail::grid::kernels_for(detail::grid::best_level()));
+    const detail::grid::Progress total =
+        detail::grid_encode_and_measure<T>(exec, values, bytes, p, detail::grid::best_kernels());
     const bool known = total.too_large == 0 && p.form != Form::values;
     const double most = known ? (std::ldexp(1.0, static_cast<int>(std::bit_width(total.quanta))) + 1) * p.step
                               : std::numeric_limits<double>::infinity();
@@ -127,12 +128,28 @@ template <FloatElement T> class Grid {
     return total.out;
   }
 
+  /// Only quanta in int32 are added in one pass. Hosts only.
+  bool accumulates() const { return prepared_ && parameters_.form == Form::int32; }
+
+  template <class Exec>
+    requires on_host<Exec>
+  std::size_t accumulate(const Exec& exec, std::span<const T> values, std::span<const std::byte> piece,
+                         std::span<std::byte> out, std::span<T> result, const Context& context) const {
+    return accumulate(exec, values, {}, piece, out, result, context);
+  }
+
+  template <class Exec>
+    requires on_host<Exec>
+  std::size_t accumulate(const Exec& exec, std::span<const std::byte> own, std::span<const std::byte> piece,
+                         std::span<std::byte> out, std::span<T> result, const Context& context) const {
+    return accumulate(exec, {}, own, piece, out, result, context);
+  }
+
   template <class Exec>
   void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
                   const Context& context) const {
     if constexpr (on_host<Exec>)
-      detail::grid_decode<T>(exec, bytes, values, parameters(context),
-                             context.total >= streamed_bytes / sizeof(T));
+      detail::grid_decode<T>(exec, bytes, values, parameters(context), is_streamed(context));
     else
       detail::team_grid_decode<T>(exec, bytes, values, parameters(context));
   }
@@ -183,8 +200,8 @@ template <FloatElement T> class Grid {
  private:
   using Parameters = detail::GridParameters;
   using Form = Parameters::Form;
-  static constexpr std::size_t streamed_bytes = 32
-                                                << 20;  ///< tensors from here on are decoded past the caches
+  /// Large tensors are decoded past the caches.
+  static bool is_streamed(const Context& context) { return context.total >= (32u << 20) / sizeof(T); }
 
   /// For one call: only complete sums of a reduction have been rounded by the shift, and only those are
   /// divided.
@@ -197,6 +214,17 @@ template <FloatElement T> class Grid {
     p.divisor = complete && context.operation == Operation::mean ? context.ranks : 1;
     p.wide = context.wide && reduces(context.collective);  // where nothing is added, outliers need raw blocks
     return p;
+  }
+
+  template <class Exec>
+  std::size_t accumulate(const Exec& exec, std::span<const T> values, std::span<const std::byte> own,
+                         std::span<const std::byte> piece, std::span<std::byte> out, std::span<T> result,
+                         const Context& context) const {
+    Context complete = context;
+    complete.phase = Phase::final;
+    return detail::grid_accumulate<T>(exec, values, own, piece, context.count, out, result, context.operation,
+                                      parameters(context), parameters(complete), detail::grid::best_kernels(),
+                                      is_streamed(context));
   }
 
   static std::uint64_t count_raw(std::span<const std::byte> descriptors) {
@@ -214,8 +242,8 @@ template <FloatElement T> class Grid {
 
 namespace detail {
 template <class C>
-concept GridAbilities =
-    BoundedCompressor<C> && FinishingCompressor<C> && MeasuringCompressor<C> && CountsFallbacks<C>;
+concept GridAbilities = BoundedCompressor<C> && FinishingCompressor<C> && MeasuringCompressor<C> &&
+                        AccumulatingCompressor<C> && CountsFallbacks<C>;
 }
 static_assert(detail::GridAbilities<Grid<float>> && detail::GridAbilities<Grid<double>>);
 static_assert(detail::GridAbilities<Grid<half_t>> && detail::GridAbilities<Grid<bhalf_t>>);

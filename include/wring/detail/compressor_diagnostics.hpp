@@ -99,6 +99,15 @@ template <class C, class Exec> constexpr void explain_abilities() {
       !anticipates || AnticipatingCompressor<C, Exec>,
       "wring: an anticipating compressor needs combine with all that belongs to it, and a const member "
       "interchangeable(other) that returns a bool: see AnticipatingCompressor in docs/concepts.md");
+  constexpr bool accumulates = requires(Call<C, Exec> a) {
+    a.codec.accumulate(a.exec, a.values, a.encoded, a.bytes, a.decoded, a.context);
+  };
+  constexpr bool says_accumulates = requires(C& codec) { codec.accumulates(); };
+  static_assert(!(accumulates || says_accumulates) || AccumulatingCompressor<C, Exec>,
+                "wring: an accumulating compressor needs combine with all that belongs to it, "
+                "accumulate(exec, own, piece, out, result, context) for values and for bytes as `own`, that "
+                "returns the number of bytes written, and a const member accumulates(): see "
+                "AccumulatingCompressor in docs/concepts.md");
   static_assert(!(finishes || says_finishes) || FinishingCompressor<C, Exec>,
                 "wring: a finishing compressor needs combine with all that belongs to it, finish(exec, sum, "
                 "out, context) that returns "

@@ -325,7 +325,27 @@ template <class Codec, class Exec> class CompressorLaws {
              "combine(combine(a, b), c) and combine(a, combine(b, c)) differ (" + c.where + ")");
       combines_wide(c, values, pieces, *ab, n);
     }
+    if constexpr (AccumulatingCompressor<Codec, Exec>)
+      if (c.codec.accumulates()) {
+        accumulates(c, values[0], pieces[1], *ab, n);
+        accumulates(c, pieces[0], pieces[1], *ab, n);
+      }
     decodes_to_the_result(c, values, *left, n, allowed);
+  }
+
+  /// One pass gives what encoding, combining and decoding give.
+  template <class Own> void accumulates(Case& c, const std::vector<Own>& own, const Bytes& piece,
+                                        const Bytes& expected, std::size_t n) {
+    std::vector<T> result(n);
+    const auto alone = calls_.accumulate(c, own, piece, n, 2, {}),
+               decoded = calls_.accumulate(c, own, piece, n, 2, std::span(result));
+    if (!alone || !decoded) return;
+    if (*alone != expected || *decoded != expected)
+      fail("accumulating", "accumulate and combine write different bytes (" + c.where + ")");
+    Case complete = Calls::with(c, Phase::final, 2);
+    const auto values = calls_.decode(complete, expected, n);
+    if (values && !same_bytes<T>(*values, result))
+      fail("accumulating", "accumulate and decompress give different values (" + c.where + ")");
   }
 
   /// What was encoded for speed combines with what was encoded for size, to the same values.
@@ -462,7 +482,7 @@ template <class Codec, class Exec> class CompressorLaws {
 /// arrive where they were, finite values stay finite; decoded values can be encoded again. Bounded: no value is farther from the original than
 /// the error allowed, as long as that is at least error(max_abs); what `prepare` accepts, it holds. Fixed size: the size is the one foretold. Adding: the same as
 /// decompress and add. Combining: commutative and associative bit by bit (where reproducible), the result within the bound that
-/// `prepare` was given, special values as in IEEE arithmetic, wide and coded pieces mix. Anticipating: parameters are interchangeable
+/// `prepare` was given, special values as in IEEE arithmetic, wide and coded pieces mix. Accumulating: the same as compress, combine and decompress. Anticipating: parameters are interchangeable
 /// with those for zeros up to some magnitude and never beyond, and encode alike.
 template <class Codec, class Exec = Kokkos::DefaultHostExecutionSpace>
   requires Compressor<Codec, Exec>

@@ -59,9 +59,16 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
 
   /// Whether a step leaves pieces that it has encoded.
   bool encodes(const Step& step) const {
-    if constexpr (FinishingCompressor<Codec, Exec>)
-      if (step.kind == Kind::finish) return s_.tensors[0].codec->finishes();
+    if (step.kind == Kind::finish) return finishes(0);
     return step.kind == Kind::send || step.kind == Kind::combine;
+  }
+
+  /// Whether own values that are not encoded yet can be added to a piece in one pass: it is then better not to encode them, but
+  /// while there is nothing else to do.
+  bool accumulates(const P& piece) const {
+    if constexpr (AccumulatingCompressor<Codec, Exec>)
+      return !piece.encoded && s_.has_input(piece.block) && s_.tensors[piece.range.item].codec->accumulates();
+    return false;
   }
 
   /// Encodes this rank's own values, if nothing is encoded yet.
@@ -77,11 +84,49 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
     return piece.encoded.span;
   }
 
+  /// A complete sum, if it is the result, goes to the user's memory at once, where the compressor can do that in the same pass.
   void combine(P& piece, Bytes<typename S::Space> theirs, int terms, Wire wire, int /*budget*/) {
-    own(piece, wire == Wire::raw);
+    const bool wide = wire == Wire::raw, values = accumulates(piece);
+    if (!values) own(piece, wide);
     piece.terms += terms;
-    piece.encoded = combine(piece.range, piece.encoded.span, theirs.span, piece.terms, wire == Wire::raw);
-    piece.delivered = false;
+    const bool complete = piece.terms == s_.plan.ranks && s_.is_output(piece.block);
+    piece.delivered = complete && delivers(piece);
+    if (values)
+      piece.encoded = accumulate(piece, s_.input(piece.range), theirs.span, wide);
+    else if (piece.delivered)
+      piece.encoded = accumulate(piece, std::span<const std::byte>(piece.encoded.span), theirs.span, wide);
+    else
+      piece.encoded = combine(piece.range, piece.encoded.span, theirs.span, piece.terms, wide);
+  }
+
+  /// Whether the result can be decoded while the last terms are added.
+  bool delivers(const P& piece) const {
+    if constexpr (AccumulatingCompressor<Codec, Exec>)
+      return s_.tensors[piece.range.item].codec->accumulates() && !finishes(piece.range.item);
+    return false;
+  }
+
+  /// `own`: this rank's values, or what it holds encoded.
+  template <class Own>
+  Bytes<typename S::Space> accumulate(const P& piece, Own own, std::span<const std::byte> theirs, bool wide) {
+    Bytes<typename S::Space> out;
+    if constexpr (AccumulatingCompressor<Codec, Exec>) {
+      const Doing doing(s_, Work::combine, piece.range.count * sizeof(typename S::T));
+      auto& codec = *s_.tensors[piece.range.item].codec;
+      if constexpr (VirtualTimeTransport<Link>) {  // as in the cost model, a pass takes the time of its parts
+        if (std::is_same_v<Own, std::span<const typename S::T>>)
+          s_.link->spend(Work::encode, piece.range.count * sizeof(typename S::T));
+        if (piece.delivered) s_.link->spend(Work::decode, piece.range.count * sizeof(typename S::T));
+      }
+      out = s_.room.take(codec.max_combined_bytes(piece.range.count, piece.terms));
+      const auto result = piece.delivered ? s_.output(piece.range) : std::span<typename S::T>();
+      keep(out,
+           codec.accumulate(s_.exec, own, theirs, out.span, result,
+                            context(piece.range, Phase::hop, piece.terms, wide)),
+           "max_combined_bytes()");
+      s_.room.keep(out);
+    }
+    return out;
   }
 
   Bytes<typename S::Space> combine(const PieceRange& range, std::span<const std::byte> a,
@@ -101,23 +146,28 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
 
   void finish(P& piece, Wire /*wire*/, int /*budget*/) {
     own(piece, false);
+    piece.finished = true;
+    if (!finishes(piece.range.item)) return;
     piece.encoded = finish(piece.range, std::move(piece.encoded));
-    piece.finished = true, piece.delivered = false;
+    piece.delivered = false;
+  }
+
+  bool finishes(std::size_t item) const {
+    if constexpr (FinishingCompressor<Codec, Exec>) return s_.tensors[item].codec->finishes();
+    return false;
   }
 
   Bytes<typename S::Space> finish(const PieceRange& range, Bytes<typename S::Space> sum) {
+    if (!finishes(range.item)) return sum;
     if constexpr (FinishingCompressor<Codec, Exec>) {
+      const Doing doing(s_, Work::combine, range.count * sizeof(typename S::T));
       auto& codec = *s_.tensors[range.item].codec;
-      if (codec.finishes()) {
-        const Doing doing(s_, Work::combine, range.count * sizeof(typename S::T));
-        Bytes<typename S::Space> out = s_.room.take(std::max<std::size_t>(
-            codec.max_combined_bytes(range.count, s_.plan.ranks), codec.max_compressed_bytes(range.count)));
-        keep(out,
-             codec.finish(s_.exec, sum.span, out.span, context(range, Phase::final, s_.plan.ranks, false)),
-             "max_combined_bytes()");
-        s_.room.keep(out);
-        return out;
-      }
+      Bytes<typename S::Space> out = s_.room.take(std::max<std::size_t>(
+          codec.max_combined_bytes(range.count, s_.plan.ranks), codec.max_compressed_bytes(range.count)));
+      keep(out, codec.finish(s_.exec, sum.span, out.span, context(range, Phase::final, s_.plan.ranks, false)),
+           "max_combined_bytes()");
+      s_.room.keep(out);
+      return out;
     }
     return sum;
   }
@@ -153,6 +203,8 @@ template <class Codec, class Link, class Exec> class ValuePieces {
   using T = typename S::T;
   using P = Piece<Codec, Exec>;
   explicit ValuePieces(S& shared) : s_(shared) {}
+
+  bool accumulates(const P&) const { return false; }
 
   bool encodes(const Step& step) const {
     return step.wire == Wire::coded && (step.kind == Kind::send || step.kind == Kind::finish);

@@ -31,8 +31,8 @@ template <class Codec, class Link, class Exec> class Segment {
 
   /// `mute`: this segment's messages have gone out already, poisoned; it only takes what peers send.
   void start(std::size_t index, const NextUses& uses, int channel, bool mute = false) {
-    mute_ = mute, index_ = index, uses_ = &uses, channel_ = channel, at_ = 0, posted_ = 0, closed_ = false,
-    running_ = true;
+    mute_ = mute, index_ = index, uses_ = &uses, channel_ = channel, at_ = 0, posted_ = 0, waited_ = 0,
+    closed_ = false, running_ = true;
     unsent_.clear();
     pieces_.clear();
     first_piece_.assign(1, 0);
@@ -114,7 +114,9 @@ template <class Codec, class Link, class Exec> class Segment {
   };
 
   static constexpr std::size_t lookahead = 2;  ///< receives posted ahead
-  static constexpr std::size_t window = 4;     ///< sends in flight
+  static constexpr std::size_t patience =
+      100;                                  ///< polls for a message, before its place is prepared at a cost
+  static constexpr std::size_t window = 4;  ///< sends in flight
 
   template <class Visit> void each_piece(const Step& step, Visit visit) {
     const auto begin = first_piece_[static_cast<std::size_t>(step.first)],
@@ -222,7 +224,7 @@ template <class Codec, class Link, class Exec> class Segment {
       return false;
     }
     ++at_;
-    delivered_ = 0;
+    delivered_ = waited_ = 0;
     return true;
   }
 
@@ -379,12 +381,14 @@ template <class Codec, class Link, class Exec> class Segment {
   }
 
   bool receive(const Step& step) {
-    prepare(step);
     Message& message = incoming_.front();
     std::size_t bytes = 0;
     try {
       const auto got = s_.link->test(message.request);
-      if (!got) return false;
+      if (!got) {
+        prepare(step);
+        return false;
+      }
       bytes = *got;
       record(Timeline::Kind::receive, message, bytes);
     } catch (...) {
@@ -410,10 +414,16 @@ template <class Codec, class Link, class Exec> class Segment {
     return !left_over;
   }
 
-  /// What a message will be combined with can be encoded while it is on its way.
+  /// What a message will be combined with can be encoded while it is on its way; where that takes longer than to add it later, only
+  /// if nothing else has been found to do.
   void prepare(const Step& step) {
-    if (step.kind == Kind::combine)
-      guarded([&] { each_piece(step, [&](auto& piece) { work_.own(piece, step.wire == Wire::raw); }); });
+    ++waited_;
+    if (step.kind != Kind::combine) return;
+    guarded([&] {
+      each_piece(step, [&](auto& piece) {
+        if (waited_ > patience || !work_.accumulates(piece)) work_.own(piece, step.wire == Wire::raw);
+      });
+    });
   }
 
   MessageHeader opened(std::span<std::byte> message, const Step& step) {
@@ -472,6 +482,7 @@ template <class Codec, class Link, class Exec> class Segment {
   const NextUses* uses_ = nullptr;
   std::size_t index_ = 0, at_ = 0, posted_ = 0;
   std::size_t delivered_ = 0;  ///< pieces looked at since the last step
+  std::size_t waited_ = 0;     ///< polls for the message of this step
   int channel_ = 0;
   bool closed_ = false, running_ = false, mute_ = false;
   std::vector<Piece<Codec, Exec>> pieces_;

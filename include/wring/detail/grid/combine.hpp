@@ -25,7 +25,7 @@ template <class Q> struct Opened {
 /// Combines and finishes blocks of quanta Q; knows nothing of element types.
 template <class Q> struct BlockCombiner {
   using U = std::make_unsigned_t<Q>;
-  IntegerKernels<Q> kernels;
+  const IntegerKernels<Q>& kernels;
   Operation operation;
   int shift;
   bool delta, wide;
@@ -243,7 +243,7 @@ template <class T, class Exec>
 std::size_t grid_combine(const Exec& exec, std::span<const std::byte> a, std::span<const std::byte> b,
                          std::size_t n, std::span<std::byte> out, Operation operation,
                          const GridParameters& p) {
-  return grid_combine<T>(exec, a, b, n, out, operation, p, grid::kernels_for(grid::best_level()));
+  return grid_combine<T>(exec, a, b, n, out, operation, p, grid::best_kernels());
 }
 
 /// Rounds the sums of a piece to multiples of 2^shift steps, ties to even, and packs them again.
@@ -260,7 +260,7 @@ std::size_t grid_finish(const Exec& exec, std::span<const std::byte> in, std::si
 template <class T, class Exec>
 std::size_t grid_finish(const Exec& exec, std::span<const std::byte> in, std::size_t n,
                         std::span<std::byte> out, const GridParameters& p) {
-  return grid_finish<T>(exec, in, n, out, p, grid::kernels_for(grid::best_level()));
+  return grid_finish<T>(exec, in, n, out, p, grid::best_kernels());
 }
 
 }  // namespace wring::inline v0::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace grid {
 template <class T, class Q> struct BlockDecoder {
   using Wide = typename FloatTraits<T>::Wide;
   using U = std::make_unsigned_t<Q>;
-  Kernels kernels;
+  const Kernels& kernels;
   double step, limit;
   int divisor;
   bool delta, streaming;
@@ -29,8 +30,12 @@ template <class T, class Q> struct BlockDecoder {
   /// `stream`: the result goes past the caches.
   BlockDecoder(const Kernels& k, const GridParameters& p, bool stream = false)
       : kernels(k), step(std::ldexp(p.step, p.shift)), limit(p.limit), divisor(p.divisor), delta(p.delta),
-        streaming(stream), binary32(std::is_same_v<Q, i32> && std::is_same_v<Wide, float> && p.divisor == 1 &&
-                                    step <= 0x1p100 && FloatTraits<T>::greatest > step * 0x1p25) {}
+        streaming(stream) {
+    const bool exact = std::has_single_bit(static_cast<unsigned>(divisor)) && step >= 0x1p-900;
+    if (exact) step /= divisor, limit /= divisor, divisor = 1;
+    binary32 = std::is_same_v<Q, i32> && std::is_same_v<Wide, float> && divisor == 1 && step >= 0x1p-120 &&
+               step <= 0x1p100 && FloatTraits<T>::greatest > step * 0x1p25;
+  }
 
   /// Quanta that fit into `width` bits.
   void decode_quanta(const Q* q, int width, std::size_t m, T* y) const {
@@ -87,13 +92,30 @@ template <class T, class Q> struct BlockDecoder {
   }
 
   void decode(const Source<Q>& s, T* y) const {
+    streamed(s.m, y, [&](T* to) { decode_here(s, to); });
+  }
+
+  /// Quanta, or residues, that fit into `width` bits. They may be changed.
+  void decode(Q* q, int width, Q base, std::size_t m, T* y) const {
+    streamed(m, y, [&](T* to) { decode_here(q, width, base, m, to); });
+  }
+
+  /// Past the caches, if that is wanted and possible.
+  template <class Decode> void streamed(std::size_t m, T* y, const Decode& decode_to) const {
     if constexpr (std::is_same_v<T, float>)
-      if (streaming && s.m == block_values && reinterpret_cast<std::uintptr_t>(y) % 16 == 0) {
+      if (streaming && m == block_values && reinterpret_cast<std::uintptr_t>(y) % 16 == 0) {
         alignas(64) float own[block_values];
-        decode_here(s, own);
+        decode_to(own);
         return stream_floats(own, y);
       }
-    decode_here(s, y);
+    decode_to(y);
+  }
+
+  void decode_here(Q* q, int width, Q base, std::size_t m, T* y) const {
+    if (delta)
+      decode_residues(q, width, base, m, y);
+    else
+      decode_quanta(q, width, m, y);
   }
 
   void decode_here(const Source<Q>& s, T* y) const {
@@ -107,10 +129,7 @@ template <class T, class Q> struct BlockDecoder {
     } else if (!decode_at_once(s, y)) {
       alignas(64) Q q[block_values];
       unpack_block(kernels.template of<Q>(), s, q);
-      if (delta)
-        decode_residues(q, s.width(), s.base, s.m, y);
-      else
-        decode_quanta(q, s.width(), s.m, y);
+      decode_here(q, s.width(), s.base, s.m, y);
     }
     if (s.special()) put_specials(s, y);
   }
@@ -171,7 +190,7 @@ void grid_decode(const Exec& exec, std::span<const std::byte> in, std::span<T> y
 template <class T, class Exec>
 void grid_decode(const Exec& exec, std::span<const std::byte> in, std::span<T> y, const GridParameters& p,
                  bool streaming = false) {
-  grid_decode(exec, in, y, p, grid::kernels_for(grid::best_level()), streaming);
+  grid_decode(exec, in, y, p, grid::best_kernels(), streaming);
 }
 
 }  // namespace wring::inline v0::detail

@@ -66,7 +66,7 @@ inline void quantise_wide(const Kernels& kernels, const double* x, std::size_t m
 /// Encodes blocks of T as quanta Q.
 template <class T, class Q> struct BlockEncoder {
   using Wide = typename FloatTraits<T>::Wide;
-  Kernels kernels;
+  const Kernels& kernels;
   Step step;
   bool delta, raw_blocks, wide;
 
@@ -179,6 +179,13 @@ template <class T, class Q> struct EncodeBlocks {
   }
 };
 
+inline void expect_agreed(const Progress& total) {
+  if (total.too_large)
+    throw CodecError(
+        sentence("Grid: values of ", total.too_large,
+                 " blocks exceed the magnitude that was agreed upon; did the input change meanwhile?"));
+}
+
 /// Encodes; `Progress::out` is the size of the whole piece.
 template <class Q, class T, class Exec>
 Progress encode_as(const Exec& exec, std::span<const T> x, std::span<std::byte> out, const GridParameters& p,
@@ -214,17 +221,14 @@ template <class T, class Exec>
 std::size_t grid_encode(const Exec& exec, std::span<const T> x, std::span<std::byte> out,
                         const GridParameters& p, const grid::Kernels& kernels) {
   const grid::Progress total = grid_encode_and_measure(exec, x, out, p, kernels);
-  if (total.too_large)
-    throw CodecError(
-        sentence("Grid: values of ", total.too_large,
-                 " blocks exceed the magnitude that was agreed upon; did the input change meanwhile?"));
+  grid::expect_agreed(total);
   return total.out;
 }
 
 template <class T, class Exec>
 std::size_t grid_encode(const Exec& exec, std::span<const T> x, std::span<std::byte> out,
                         const GridParameters& p) {
-  return grid_encode(exec, x, out, p, grid::kernels_for(grid::best_level()));
+  return grid_encode(exec, x, out, p, grid::best_kernels());
 }
 
 }  // namespace wring::inline v0::detail

@@ -115,7 +115,7 @@ struct Kernels {
     TARGET WRING_GRID_NOINLINE static void to_doubles(const Q* q, double step, int divisor, double* y) {     \
       grid::to_doubles(q, step, divisor, y);                                                                 \
     }                                                                                                        \
-    static IntegerKernels<Q> table() {                                                                       \
+    static constexpr IntegerKernels<Q> table() {                                                             \
       return {Words::pack, Words::unpack, unpack_add, measure, any,       add,                               \
               difference,  integrate,     extremum,   shift,   to_doubles};                                  \
     }                                                                                                        \
@@ -139,7 +139,7 @@ struct Kernels {
     TARGET WRING_GRID_NOINLINE static void scan_to_floats(const i32* q, i32 base, float step, float* y) {    \
       grid::to_floats<BYTES, true>(q, base, step, y);                                                        \
     }                                                                                                        \
-    static Kernels table() {                                                                                 \
+    static constexpr Kernels table() {                                                                       \
       return {quantise_floats,                                                                               \
               quantise_doubles,                                                                              \
               to_floats,                                                                                     \
@@ -195,17 +195,25 @@ inline Level best_level() {
   return can_run(Level::vector16) ? Level::vector16 : Level::scalar;
 }
 
-inline Kernels kernels_for(Level level) {
+template <class L> inline constexpr Kernels kernels_of = L::table();
+
+inline const Kernels& kernels_for(Level level) {
   switch (level) {
 #if WRING_GRID_X86_64
-  case Level::avx512: return Avx512Level::table();
-  case Level::avx2: return Avx2Level::table();
+  case Level::avx512: return kernels_of<Avx512Level>;
+  case Level::avx2: return kernels_of<Avx2Level>;
 #endif
 #if WRING_GRID_NATIVE_VECTORS
-  case Level::vector16: return Vector16Level::table();
+  case Level::vector16: return kernels_of<Vector16Level>;
 #endif
-  default: return ScalarLevel::table();
+  default: return kernels_of<ScalarLevel>;
   }
+}
+
+/// Those of the fastest level that can run.
+inline const Kernels& best_kernels() {
+  static const Kernels& best = kernels_for(best_level());
+  return best;
 }
 
 }  // namespace wring::inline v0::detail::grid

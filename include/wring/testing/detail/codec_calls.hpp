@@ -67,6 +67,25 @@ template <class Codec, class Exec> class CodecCalls {
                    });
   }
 
+  /// What `accumulate` makes of `own`, values or bytes, and a piece: the sum, and in `result` its values.
+  template <class Own> std::optional<Bytes> accumulate(Case& c, const std::vector<Own>& own,
+                                                       const Bytes& piece, std::size_t n, int terms,
+                                                       std::span<T> result) {
+    const auto mine = Guarded<Own>::exactly(own);
+    const auto theirs = exact(piece);
+    Guarded<T> values(result.size());
+    Case hop = with(c, Phase::hop, terms);
+    const std::string call = "accumulate of " + std::to_string(n) + " values (" + c.where + ")";
+    const auto sum = written(hop, call, n, c.codec.max_combined_bytes(n, terms), std::byte{0xa5},
+                             [&](auto out, const Context& context) {
+                               return hop.codec.accumulate(exec_, mine.constant(), theirs.constant(), out,
+                                                           values.span(), context);
+                             });
+    if (!values.intact()) fail("bounds", call + " wrote outside the values");
+    std::copy(values.span().begin(), values.span().end(), result.begin());
+    return sum;
+  }
+
   std::optional<Bytes> finish(Case& c, const Bytes& sum, std::size_t n, int terms) {
     if constexpr (FinishingCompressor<Codec, Exec>) {
       if (!c.codec.finishes()) return sum;
