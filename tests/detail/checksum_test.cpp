@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The checksum of messages: the same for every width of registers, and different for whatever was damaged.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <wring/detail/checksum.hpp>
+
+namespace {
+
+using wring::detail::checksum;
+
+std::vector<std::byte> message(std::size_t n, std::uint64_t seed) {
+  std::vector<std::byte> bytes(n);
+  for (std::size_t i = 0; i < n; ++i) bytes[i] = static_cast<std::byte>(wring::detail::mix(seed + i) >> 13);
+  return bytes;
+}
+
+constexpr std::size_t lengths[] = {0, 1, 7, 8, 63, 64, 65, 127, 128, 129, 191, 192, 255, 256, 1000, 4096};
+
+}  // namespace
+
+TEST_CASE("a checksum changes with every bit", "[detail]") {
+  for (const std::size_t n : lengths) {
+    auto bytes = message(n, 5);
+    const std::uint64_t whole = checksum(bytes);
+    std::set<std::uint64_t> seen{whole};
+    for (std::size_t bit = 0; bit < 8 * n; ++bit) {
+      bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+      CHECK(seen.insert(checksum(bytes)).second);
+      bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+    }
+    CHECK(checksum(bytes) == whole);
+  }
+}
+
+TEST_CASE("a checksum changes with length and order, and zeros count", "[detail]") {
+  std::set<std::uint64_t> seen;
+  const std::vector<std::byte> zeros(5000);
+  for (std::size_t n = 0; n <= zeros.size(); ++n)
+    CHECK(seen.insert(checksum(std::span(zeros).first(n))).second);
+  const auto bytes = message(4096, 9);
+  for (const std::size_t unit : {1, 4, 8, 16, 32, 64, 128, 256, 1024})
+    for (std::size_t i = 0; i + 2 * unit <= bytes.size(); i += unit) {
+      auto swapped = bytes;
+      std::swap_ranges(swapped.begin() + static_cast<std::ptrdiff_t>(i),
+                       swapped.begin() + static_cast<std::ptrdiff_t>(i + unit),
+                       swapped.begin() + static_cast<std::ptrdiff_t>(i + unit));
+      if (swapped != bytes) CHECK(checksum(swapped) != checksum(bytes));
+    }
+}
+
+TEST_CASE("bursts of damage are seen", "[detail]") {
+  const auto bytes = message(2048, 3);
+  const std::uint64_t whole = checksum(bytes);
+  for (std::uint64_t i = 0; i < 20000; ++i) {
+    auto damaged = bytes;
+    const std::uint64_t random = wring::detail::mix(i + 77);
+    const std::size_t first = random % bytes.size(),
+                      last = std::min<std::size_t>(bytes.size(), first + 1 + (random >> 32) % 300);
+    for (std::size_t k = first; k < last; ++k)
+      damaged[k] = i % 3 == 0 ? std::byte{0} : i % 3 == 1 ? std::byte{0xff} : ~damaged[k];
+    if (damaged != bytes) REQUIRE(checksum(damaged) != whole);
+  }
+}
+
+#if defined(__x86_64__)
+TEST_CASE("a checksum does not depend on the registers", "[detail]") {
+  const auto bytes = message(128 * 37, 1);
+  const auto lanes_of = [&](auto take) {
+    std::vector<std::uint64_t> lanes(16, 12345);
+    take(lanes.data(), bytes.data(), bytes.size() / 128);
+    return lanes;
+  };
+  const auto expected =
+      lanes_of([](auto... arguments) { wring::detail::take_pairs<std::uint64_t>(arguments...); });
+  CHECK(lanes_of(wring::detail::take_pairs_16) == expected);
+  if (__builtin_cpu_supports("avx2")) CHECK(lanes_of(wring::detail::take_pairs_32) == expected);
+  if (__builtin_cpu_supports("avx512f")) CHECK(lanes_of(wring::detail::take_pairs_64) == expected);
+}
+#endif
