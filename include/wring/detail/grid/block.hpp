@@ -162,7 +162,9 @@ template <int Bytes, bool Short, bool Delta>
 WRING_ALWAYS_INLINE Measured<i32> quantise_floats(const float* x, const Step& step, i32* q, i32& base) {
   const Step s = step;  // a copy of its own, which no store through q may change
   Measured<i32> measured;
-  if (quantise_quickly<Bytes, Short, Delta>(x, s, q, base, measured)) return measured;
+  // x86 without AVX2 is rare enough to go without what takes long to compile
+  if constexpr (!WRING_GRID_X86_64 || Bytes > 16)
+    if (quantise_quickly<Bytes, Short, Delta>(x, s, q, base, measured)) return measured;
   return quantise_carefully<Bytes, Short, Delta>(x, s, q, base);
 }
 
@@ -321,7 +323,6 @@ template <class Q, int Bytes> struct Keep {
 /// What becomes of the columns of a block as they are unpacked. They are kept:
 template <int Bytes> struct KeepColumns {
   using Signed = typename NativeOf<i32, Bytes>::type;
-  static constexpr int widest = 32;
   i32* q;
   WRING_ALWAYS_INLINE void operator()(int r, const Signed& v) { __builtin_memcpy(q + r * 16, &v, Bytes); }
   WRING_ALWAYS_INLINE void next_column() { q += Bytes / 4; }
@@ -329,7 +330,6 @@ template <int Bytes> struct KeepColumns {
 /// ... or decoded, right where |q| <= 2^24:
 template <int Bytes> struct DecodeColumns {
   using Signed = typename NativeOf<i32, Bytes>::type;
-  static constexpr int widest = 25;
   using Floats = typename NativeOf<float, Bytes>::type;
   float step;
   float* y;

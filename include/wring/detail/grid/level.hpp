@@ -52,7 +52,7 @@ struct Kernels {
 };
 
 // A level is a class of functions with one target attribute, whose bodies are the generic ones. UNROLLED:
-// pack and unpack have a body for each width, which is 2 to 3 times faster and takes seconds to compile.
+// pack and unpack have a body for each width up to widest_unrolled, which is 2 to 3 times faster and takes seconds to compile.
 #define WRING_GRID_ROLLED(NAME, TARGET, BYTES)                                                               \
   struct NAME##Words {                                                                                       \
     static constexpr int bytes = BYTES == 0 ? 4 : BYTES;                                                     \
@@ -72,10 +72,19 @@ struct Kernels {
   };
 #define WRING_GRID_UNROLLED(NAME, TARGET, BYTES)                                                             \
   struct NAME##Words {                                                                                       \
+    TARGET WRING_GRID_NOINLINE static void pack_wide(int w, const i32* q, std::byte* out) {                  \
+      pack_rolled<BYTES>(w, q, out);                                                                         \
+    }                                                                                                        \
+    TARGET WRING_GRID_NOINLINE static void unpack_wide(int w, const std::byte* in, i32* q) {                 \
+      Keep<i32, BYTES> keep{q};                                                                              \
+      unpack_rolled<BYTES, i32>(w, in, keep);                                                                \
+    }                                                                                                        \
     TARGET WRING_GRID_NOINLINE static void pack(int w, const i32* q, std::byte* out) {                       \
+      if (w > widest_unrolled) return pack_wide(w, q, out);                                                  \
       pack_unrolled<BYTES>(w, q, out);                                                                       \
     }                                                                                                        \
     TARGET WRING_GRID_NOINLINE static void unpack(int w, const std::byte* in, i32* q) {                      \
+      if (w > widest_unrolled) return unpack_wide(w, in, q);                                                 \
       KeepColumns<BYTES> keep{q};                                                                            \
       unpack_unrolled<BYTES>(w, in, keep);                                                                   \
     }                                                                                                        \
@@ -210,9 +219,22 @@ inline const Kernels& kernels_for(Level level) {
   }
 }
 
-/// Those of the fastest level that can run.
+/// Those of the fastest level that can run. Unlike `kernels_for` it needs no level that never is the fastest: each takes its time to
+/// compile.
 inline const Kernels& best_kernels() {
-  static const Kernels& best = kernels_for(best_level());
+  static const Kernels& best = []() -> const Kernels& {
+    switch (best_level()) {
+#if WRING_GRID_X86_64
+    case Level::avx512: return kernels_of<Avx512Level>;
+    case Level::avx2: return kernels_of<Avx2Level>;
+#endif
+#if WRING_GRID_NATIVE_VECTORS
+    default: return kernels_of<Vector16Level>;
+#else
+    default: return kernels_of<ScalarLevel>;
+#endif
+    }
+  }();
   return best;
 }
 
