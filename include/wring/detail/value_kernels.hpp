@@ -18,13 +18,46 @@ namespace wring::inline v0::detail {
 
 inline constexpr std::size_t values_per_task = 4096;
 
+/// A functor of no named type, so that a program has one parallel loop for all kernels on a host: each takes its time to compile.
+/// It holds a copy, which lives as long as the loop.
+class HostTasks {
+ public:
+  template <class Functor> explicit HostTasks(const Functor& functor) {
+    static_assert(std::is_trivially_copyable_v<Functor> && sizeof(Functor) <= sizeof functor_ &&
+                  alignof(Functor) <= alignof(std::max_align_t));
+    std::memcpy(functor_, &functor, sizeof functor);
+    run_ = [](const std::byte* held, std::size_t task) { (*reinterpret_cast<const Functor*>(held))(task); };
+  }
+  void operator()(std::size_t task) const { run_(functor_, task); }
+
+ private:
+  alignas(std::max_align_t) std::byte functor_[192];
+  void (*run_)(const std::byte* functor, std::size_t task);
+};
+
 /// Labels of kernels have at most 15 characters: Kokkos makes strings of them, and longer ones would allocate in every call.
 template <class Exec, class Functor>
 void for_each_task(const char* label, const Exec& exec, std::size_t values, const Functor& functor) {
   if (values == 0) return;
   const std::size_t tasks = (values + values_per_task - 1) / values_per_task;
-  Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, tasks),
-                       functor);
+  const Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>> policy(exec, 0, tasks);
+  if constexpr (std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>)
+    Kokkos::parallel_for(label, policy, HostTasks(functor));
+  else
+    Kokkos::parallel_for(label, policy, functor);
+}
+
+/// Calls `functor(i)` for every i below `values`.
+template <class Exec, class Functor>
+void for_each_value(const char* label, const Exec& exec, std::size_t values, const Functor& functor) {
+  if constexpr (std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>)
+    for_each_task(label, exec, values, [functor, values](std::size_t task) {
+      const std::size_t first = task * values_per_task, left = values - first;
+      for (std::size_t i = 0; i < values_per_task && i < left; ++i) functor(first + i);
+    });
+  else
+    Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, values),
+                         functor);
 }
 
 template <class T> KOKKOS_INLINE_FUNCTION T add_values(T a, T b) {

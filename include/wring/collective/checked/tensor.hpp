@@ -69,7 +69,7 @@ template <class T> class CheckedTensor {
     bring_up_to_date<Exec>(item.in);
     on_host<T>(exec, plain_view<Exec>(item.in), input_, true);
     if constexpr (FloatElement<T>) {
-      Kokkos::View<TaskMagnitudes*, Kokkos::HostSpace> workspace;
+      std::unique_ptr<Buffer<Kokkos::HostSpace>> workspace;
       if (bound_)
         magnitudes = measure<T>(Kokkos::DefaultHostExecutionSpace(), std::span<const T>(input_), bound_->kind,
                                 workspace);

@@ -209,7 +209,7 @@ template <class Codec, class Link, class Exec> class Agreement {
   MagnitudeTable table_;
   NoData nothing_;
   Head head_;
-  Kokkos::View<TaskMagnitudes*, typename MessageSpace<Exec>::type> workspace_;
+  std::unique_ptr<Buffer<typename MessageSpace<Exec>::type>> workspace_;
   int channel_ = 0;
   bool grouped_ = false;  ///< the second exchange has begun
 };

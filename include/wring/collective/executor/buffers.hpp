@@ -20,16 +20,21 @@ inline constexpr bool host_accessible_v =
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
-/// Memory in `Space`, aligned to 64 bytes, not initialised.
+/// Memory in `Space`, aligned to 64 bytes, not initialised. A view would do, and takes far longer to compile.
 template <class Space> class Buffer {
  public:
   explicit Buffer(std::size_t bytes)
-      : words_(Kokkos::view_alloc(Kokkos::WithoutInitializing, "wring::buffer"), round_up(bytes, 64) / 8) {}
-  std::byte* data() const { return reinterpret_cast<std::byte*>(words_.data()); }
-  std::size_t capacity() const { return words_.extent(0) * 8; }
+      : capacity_(round_up(bytes, 64)), data_(Kokkos::kokkos_malloc<Space>("wring::buffer", capacity_)) {}
+  ~Buffer() { Kokkos::kokkos_free<Space>(data_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  std::size_t capacity() const { return capacity_; }
 
  private:
-  Kokkos::View<std::uint64_t*, Space> words_;
+  std::size_t capacity_;
+  void* data_;
 };
 
 /// Bytes that several owners may hold: a piece and the message it came in share one buffer.

@@ -188,7 +188,7 @@ template <class Codec, class Link, class Exec> class CodecStopwatch {
   Memory<std::byte> bytes_, sum_, scratch_;
   std::uint64_t sums_ = 0;
   double allowed_ = std::numeric_limits<double>::infinity();
-  Kokkos::View<TaskMagnitudes*, typename MessageSpace<Exec>::type> workspace_;
+  std::unique_ptr<Buffer<typename MessageSpace<Exec>::type>> workspace_;
 };
 
 }  // namespace wring::inline v0::detail

@@ -7,10 +7,12 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include <wring/bound.hpp>
+#include <wring/collective/executor/buffers.hpp>
 #include <wring/collective/executor/measure_floats.hpp>
 #include <wring/detail/value_kernels.hpp>
 #include <wring/narrow.hpp>
@@ -180,22 +182,23 @@ template <class T> struct MeasureValues {
   }
 };
 
-/// Measures on `exec`; `workspace` is host-accessible memory kept by the caller between calls. Synchronises.
-template <class T, class Exec, class Workspace>
-Magnitudes measure(const Exec& exec, std::span<const T> values, Bound::Kind kind, Workspace& workspace) {
+/// Measures on `exec`; `workspace` is host-accessible memory that the caller keeps between calls. Synchronises.
+template <class T, class Exec, class Space>
+Magnitudes measure(const Exec& exec, std::span<const T> values, Bound::Kind kind,
+                   std::unique_ptr<Buffer<Space>>& workspace) {
   Magnitudes total;
   if (values.empty()) return total;
   const std::size_t tasks = (values.size() + values_per_task - 1) / values_per_task;
-  if (workspace.extent(0) < tasks) {
-    workspace = Workspace(Kokkos::view_alloc(Kokkos::WithoutInitializing, "wring::measure"), tasks);
-  }
+  const std::size_t bytes = tasks * sizeof(TaskMagnitudes);
+  if (!workspace || workspace->capacity() < bytes) workspace = std::make_unique<Buffer<Space>>(bytes);
+  auto* const results = reinterpret_cast<TaskMagnitudes*>(workspace->data());
   for_each_task("wring::measure", exec, values.size(),
-                MeasureValues<T>{values.data(), values.size(), kind, workspace.data()});
+                MeasureValues<T>{values.data(), values.size(), kind, results});
   exec.fence("wring::measure");
   double squares = 0;
   int exponent = 0;
   for (std::size_t t = 0; t < tasks; ++t) {  // in order: the same for any number of threads
-    const TaskMagnitudes& r = workspace.data()[t];
+    const TaskMagnitudes& r = results[t];
     total.max_abs = std::max(total.max_abs, r.max_abs);
     total.least = std::min(total.least, r.least), total.greatest = std::max(total.greatest, r.greatest);
     if (!(r.squares > 0)) continue;

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <span>
 #include <utility>
@@ -162,7 +162,7 @@ template <class Codec, class Link, class Exec> class Segments {
   Ahead<Codec, Link, Exec>& ahead_;
   NextUses uses_;
   std::vector<std::unique_ptr<Segment<Codec, Link, Exec>>> segments_;
-  std::deque<Poison> poison_;
+  std::list<Poison> poison_;
   Unsent unsent_;  ///< of segments that were never begun: segment * steps + step
   std::size_t depth_ = 0, next_ = 0, count_ = 0;  ///< active, the next to begin, all
   std::size_t turn_ = 0;                          ///< the active one that moves first

@@ -16,6 +16,7 @@
 #include <wring/detail/grid/team/unpack.hpp>
 #include <wring/detail/grid/team/values.hpp>
 #include <wring/detail/sentence.hpp>
+#include <wring/detail/value_kernels.hpp>
 
 /// The Grid codec for devices: Kokkos teams, one value per thread and step. The bytes are those of the CPU
 /// kernels.
@@ -105,16 +106,12 @@ inline void expect_bytes(std::size_t given, std::size_t needed, bool exactly) {
   throw CodecError(sentence("Grid: ", given, " bytes where a piece of values has ", needed));
 }
 
-template <class Exec> auto over(const Exec& exec, std::size_t n) {
-  return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, n);
-}
-
 template <class T, class Exec>
 std::size_t encode_values(const Exec& exec, std::span<const T> x, std::span<std::byte> out) {
   const std::size_t bytes = values_bytes<T>(x.size());
   expect_bytes(out.size(), bytes, false);
-  Kokkos::parallel_for("wring::store", over(exec, bytes / sizeof(T)),
-                       StoreValues<Exec, T>{x.data(), out.data(), x.size()});
+  for_each_value("wring::store", exec, bytes / sizeof(T),
+                 StoreValues<Exec, T>{x.data(), out.data(), x.size()});
   return bytes;
 }
 
@@ -125,16 +122,16 @@ std::size_t combine_values(const Exec& exec, std::span<const std::byte> a, std::
   expect_bytes(a.size(), bytes, true);
   expect_bytes(b.size(), bytes, true);
   expect_bytes(out.size(), bytes, false);
-  Kokkos::parallel_for("wring::combine", over(exec, bytes / sizeof(T)),
-                       CombineValues<Exec, T>{a.data(), b.data(), out.data(), n, operation});
+  for_each_value("wring::combine", exec, bytes / sizeof(T),
+                 CombineValues<Exec, T>{a.data(), b.data(), out.data(), n, operation});
   return bytes;
 }
 
 template <class T, class Exec>
 void decode_values(const Exec& exec, std::span<const std::byte> in, std::span<T> y, const GridParameters& p) {
   expect_bytes(in.size(), values_bytes<T>(y.size()), true);
-  Kokkos::parallel_for("wring::load", over(exec, y.size()),
-                       LoadValues<Exec, T>{in.data(), y.data(), static_cast<double>(p.divisor)});
+  for_each_value("wring::load", exec, y.size(),
+                 LoadValues<Exec, T>{in.data(), y.data(), static_cast<double>(p.divisor)});
 }
 
 /// No values, no bytes.
