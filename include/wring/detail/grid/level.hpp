@@ -73,9 +73,11 @@ struct Kernels {
 #define WRING_GRID_UNROLLED(NAME, TARGET, BYTES)                                                             \
   struct NAME##Words {                                                                                       \
     TARGET WRING_GRID_NOINLINE static void pack_wide(int w, const i32* q, std::byte* out) {                  \
+      if (w == 32) return void(__builtin_memcpy(out, q, block_values * sizeof(i32)));                        \
       pack_rolled<BYTES>(w, q, out);                                                                         \
     }                                                                                                        \
     TARGET WRING_GRID_NOINLINE static void unpack_wide(int w, const std::byte* in, i32* q) {                 \
+      if (w == 32) return void(__builtin_memcpy(q, in, block_values * sizeof(i32)));                         \
       Keep<i32, BYTES> keep{q};                                                                              \
       unpack_rolled<BYTES, i32>(w, in, keep);                                                                \
     }                                                                                                        \
