@@ -55,7 +55,9 @@ struct Report {
   double seconds = 0;               ///< from the start to the end
   double measure_seconds = 0;       ///< of the inputs, for a bound
   double encode_seconds = 0, combine_seconds = 0, decode_seconds = 0;
-  double wire_seconds = 0;  ///< the rest: messages, waiting, and whatever the program did meanwhile
+  /// The rest: messages, waiting, whatever the program did meanwhile, and work on less than 1 KiB of values at a time, which takes no
+  /// longer than a look at the clock.
+  double wire_seconds = 0;
 
   /// Uncompressed bytes per byte sent; 1 if no compressed message was sent (one rank, or the data rode along).
   double ratio() const {

@@ -18,18 +18,32 @@ namespace wring::inline v0::detail {
 /// `Word`: an integer or a vector of them.
 template <class Word> class ChecksumRows {
  public:
-  WRING_ALWAYS_INLINE explicit ChecksumRows(const std::uint64_t* lanes) { std::memcpy(state_, lanes, 128); }
-  WRING_ALWAYS_INLINE void leave(std::uint64_t* lanes) const { std::memcpy(lanes, state_, 128); }
+  WRING_ALWAYS_INLINE ChecksumRows() { std::memcpy(state_, initial, sizeof state_); }
 
-  /// Takes in pairs of rows.
-  WRING_ALWAYS_INLINE void take(const std::byte* from, std::size_t pairs) {
-    for (const std::byte* const end = from + 128 * pairs; from != end; from += 128) take<2 * parts>(from);
+  WRING_ALWAYS_INLINE std::uint64_t sum(std::span<const std::byte> bytes) {
+    const std::byte* from = bytes.data();
+    std::size_t left = bytes.size();
+    for (; left >= 128; left -= 128, from += 128) take<2 * parts>(from);
+    if (left >= 64) take<parts>(from), left -= 64, from += 64;
+    if (left > 0) {
+      std::byte rest[64] = {};
+      std::memcpy(rest, from, left);
+      take<parts>(rest);
+    }
+    std::uint64_t lanes[16], sum = bytes.size();
+    std::memcpy(lanes, state_, 128);
+    for (int l = 0; l < 8; ++l)
+      sum += mix(lanes[l] + mix(lanes[l + 8]));  // bijections: the change of one lane shows
+    return mix(sum);
   }
-  /// One more row, into the first.
-  WRING_ALWAYS_INLINE void take_row(const std::byte* from) { take<parts>(from); }
 
  private:
   static constexpr int parts = 64 / static_cast<int>(sizeof(Word));
+  static constexpr std::uint64_t initial[16] = {
+      0x9e3779b97f4a7c15, 0x3c6ef372fe94f82a, 0xdaa66d2c7ddf743f, 0x78dde6e5fd29f054, 0x1715609f7c746c69,
+      0xb54cda58fbbee87e, 0x538454127b096493, 0xf1bbcdcbfa53e0a8, 0x8ff34785799e5cbd, 0x2e2ac13ef8e8d8d2,
+      0xcc623af8783354e7, 0x6a99b4b1f77dd0fc, 0x08d12e6b76c84d11, 0xa708a824f612c926, 0x454021de755d453b,
+      0xe3779b97f4a7c150};  // multiples of the golden ratio
 
   template <int count> WRING_ALWAYS_INLINE void take(const std::byte* from) {
 #if defined(__GNUC__) || defined(__clang__)
@@ -46,62 +60,32 @@ template <class Word> class ChecksumRows {
   Word state_[2 * parts];
 };
 
-template <class Word> WRING_ALWAYS_INLINE void take_pairs(std::uint64_t* lanes, const std::byte* from,
-                                                          std::size_t pairs) {
-  ChecksumRows<Word> rows(lanes);
-  rows.take(from, pairs);
-  rows.leave(lanes);
-}
-
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__) &&              \
     !defined(__HIPCC__)
 typedef std::uint64_t Words16 __attribute__((vector_size(16)));
 typedef std::uint64_t Words32 __attribute__((vector_size(32)));
 typedef std::uint64_t Words64 __attribute__((vector_size(64)));
-__attribute__((noinline)) inline void take_pairs_16(std::uint64_t* lanes, const std::byte* from,
-                                                    std::size_t pairs) {
-  take_pairs<Words16>(lanes, from, pairs);
-}
-__attribute__((noinline, target("avx2"))) inline void
-take_pairs_32(std::uint64_t* lanes, const std::byte* from, std::size_t pairs) {
-  take_pairs<Words32>(lanes, from, pairs);
-}
-__attribute__((noinline, target("avx512f"))) inline void
-take_pairs_64(std::uint64_t* lanes, const std::byte* from, std::size_t pairs) {
-  take_pairs<Words64>(lanes, from, pairs);
-}
-inline void take_pairs_of_rows(std::uint64_t* lanes, const std::byte* from, std::size_t pairs) {
-  if (__builtin_cpu_supports("avx512f")) return take_pairs_64(lanes, from, pairs);
-  if (__builtin_cpu_supports("avx2")) return take_pairs_32(lanes, from, pairs);
-  take_pairs_16(lanes, from, pairs);
-}
-#else
-inline void take_pairs_of_rows(std::uint64_t* lanes, const std::byte* from, std::size_t pairs) {
-  take_pairs<std::uint64_t>(lanes, from, pairs);
-}
+#define WRING_CHECKSUM_LEVEL(NAME, TARGET, WORDS)                                                            \
+  TARGET __attribute__((noinline)) inline std::uint64_t NAME(std::span<const std::byte> bytes) {             \
+    return ChecksumRows<WORDS>().sum(bytes);                                                                 \
+  }
+WRING_CHECKSUM_LEVEL(checksum_16, , Words16)
+WRING_CHECKSUM_LEVEL(checksum_32, __attribute__((target("avx2"))), Words32)
+WRING_CHECKSUM_LEVEL(checksum_64, __attribute__((target("avx512f"))), Words64)
+#undef WRING_CHECKSUM_LEVEL
+#define WRING_CHECKSUM_IN_VECTORS 1
 #endif
 
 /// The checksum of a message. Damage to a single word of 8 bytes always changes it; other damage goes unnoticed with a probability of
 /// about 2^-64. As fast as the second-level cache is read.
 inline std::uint64_t checksum(std::span<const std::byte> bytes) {
-  std::uint64_t lanes[16];
-  for (std::uint64_t l = 0; l < 16; ++l) lanes[l] = (l + 1) * 0x9e3779b97f4a7c15u;
-  std::size_t at = bytes.size() / 128 * 128;
-  if (at > 0) take_pairs_of_rows(lanes, bytes.data(), at / 128);
-  ChecksumRows<std::uint64_t> rows(lanes);
-  for (; at + 64 <= bytes.size(); at += 64) rows.take_row(bytes.data() + at);
-  if (at < bytes.size()) {
-    std::byte rest[64] = {};
-    std::memcpy(rest, bytes.data() + at, bytes.size() - at);
-    rows.take_row(rest);
-  }
-  rows.leave(lanes);
-  rows.take_row(reinterpret_cast<const std::byte*>(lanes + 8));
-  rows.leave(lanes);
-  std::uint64_t sum = bytes.size();
-  for (int l = 0; l < 8; ++l)
-    sum += mix(lanes[l] ^ mix(lanes[l + 8]));  // mix is a bijection: one lane's change shows
-  return mix(sum);
+#if defined(WRING_CHECKSUM_IN_VECTORS)
+  if (__builtin_cpu_supports("avx512f")) return checksum_64(bytes);
+  if (__builtin_cpu_supports("avx2")) return checksum_32(bytes);
+  return checksum_16(bytes);
+#else
+  return ChecksumRows<std::uint64_t>().sum(bytes);
+#endif
 }
 
 }  // namespace wring::inline v0::detail

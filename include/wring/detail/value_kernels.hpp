@@ -40,6 +40,12 @@ template <class Exec, class Functor>
 void for_each_task(const char* label, const Exec& exec, std::size_t values, const Functor& functor) {
   if (values == 0) return;
   const std::size_t tasks = (values + values_per_task - 1) / values_per_task;
+  if constexpr (std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>)
+    if (tasks == 1 || exec.concurrency() == 1) {  // sooner done than shared out
+      exec.fence(label);                          // what was submitted before must be there
+      for (std::size_t task = 0; task < tasks; ++task) functor(task);
+      return;
+    }
   const Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>> policy(exec, 0, tasks);
   if constexpr (std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>)
     Kokkos::parallel_for(label, policy, HostTasks(functor));

@@ -28,6 +28,8 @@ class Region {
   bool pushed_;
 };
 
+inline constexpr std::size_t least_timed_bytes = 1024;  ///< of values; the time of less counts as wire
+
 /// Where the report adds up the time of some work; null for the wire, which gets what is left.
 inline double* seconds_of(Report& report, Work work) {
   switch (work) {
@@ -45,10 +47,12 @@ template <class S> class Doing {
  public:
   /// `bytes`: of the values worked on; of the message where `work` is `wire`.
   Doing(S& shared, Work work, std::size_t bytes)
-      : s_(shared), region_(work), work_(work), bytes_(bytes), begin_(shared.now()) {}
+      : s_(shared), region_(work), work_(work), bytes_(bytes), timed_(worth_timing(shared, work, bytes)),
+        begin_(timed_ ? shared.now() : 0) {}
 
   ~Doing() {
     if constexpr (VirtualTimeTransport<typename S::Transport>) s_.link->spend(work_, bytes_);
+    if (!timed_) return;
     const double end = s_.now();
     if (double* seconds = seconds_of(s_.report, work_)) *seconds += end - begin_;
     if (!s_.timeline) return;
@@ -61,10 +65,17 @@ template <class S> class Doing {
   Doing& operator=(const Doing&) = delete;
 
  private:
+  /// Looking at the clock takes longer than work on little.
+  static bool worth_timing(const S& shared, Work work, std::size_t bytes) {
+    return VirtualTimeTransport<typename S::Transport> || shared.timeline ||
+           (work != Work::wire && bytes >= least_timed_bytes);
+  }
+
   S& s_;
   Region region_;
   Work work_;
   std::size_t bytes_;
+  bool timed_;
   double begin_;
 };
 
