@@ -90,6 +90,11 @@ concept BoundedCompressor = Compressor<C, Exec> && requires(const C& codec, doub
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
 concept LosslessCompressor = BoundedCompressor<C, Exec> && requires { requires C::lossless; };
 
+/// Writes the bytes of the values as they lie in memory: `static constexpr bool plain = true`. What is encoded can be added without being
+/// decoded.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept PlainCompressor = LosslessCompressor<C, Exec> && requires { requires C::plain; };
+
 /// Sets parameters (step, width, common scales) from what all ranks agreed upon, before anything is encoded. May throw
 /// BoundUnattainable or InvalidArgument: every rank throws the same, because every rank prepares from the same values.
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>

@@ -12,11 +12,12 @@ namespace wring::inline v0 {
 
 /// No compression: the bytes of the values as they lie in memory. Takes every element type, keeps every bit (NaN payloads and
 /// signs of zero included) and promises the bound 0; what a reduction adds to that is the rounding of its own additions.
-/// Cost: one copy for each encoding and decoding. The size is sizeof(T) bytes per value, known beforehand.
+/// Cost: one copy for each encoding and decoding; what is added is not decoded before. The size is sizeof(T) bytes per value, known beforehand.
 template <ElementType T = float> class None {
  public:
   using value_type = T;
   static constexpr bool lossless = true;
+  static constexpr bool plain = true;
 
   static constexpr std::size_t compressed_bytes(std::size_t n) { return detail::checked_bytes(n, sizeof(T)); }
   static constexpr std::size_t max_compressed_bytes(std::size_t n) { return compressed_bytes(n); }
@@ -42,6 +43,6 @@ template <ElementType T = float> class None {
 static_assert(LosslessCompressor<None<float>> && FixedSizeCompressor<None<float>>);
 static_assert(BoundedCompressor<None<half_t>> && BoundedCompressor<None<int>> &&
               BoundedCompressor<None<Kokkos::complex<double>>>);
-static_assert(!CombiningCompressor<None<float>>);
+static_assert(PlainCompressor<None<float>> && !CombiningCompressor<None<float>>);
 
 }  // namespace wring::inline v0

@@ -100,7 +100,7 @@ template <bool greater, class T> KOKKOS_INLINE_FUNCTION T select_value(T a, T b)
 /// Loops over floats and doubles in registers of 16 bytes, which every x86-64 and ARM processor has: compilers leave them scalar at
 /// -O2 where pointers may alias. What is left over is done one by one.
 template <class T, class Vector, class Scalar> WRING_ALWAYS_INLINE void
-in_vectors(T* a, const T* b, std::size_t count, const Vector& vector, const Scalar& scalar) {
+in_vectors(T* out, const T* a, const T* b, std::size_t count, const Vector& vector, const Scalar& scalar) {
   typedef T V __attribute__((vector_size(16)));
   constexpr std::size_t lanes = 16 / sizeof(T);
   std::size_t i = 0;
@@ -109,27 +109,28 @@ in_vectors(T* a, const T* b, std::size_t count, const Vector& vector, const Scal
     __builtin_memcpy(x, a + i, sizeof x);
     __builtin_memcpy(y, b + i, sizeof y);
     for (int k = 0; k < 4; ++k) x[k] = vector(x[k], y[k]);
-    __builtin_memcpy(a + i, x, sizeof x);
+    __builtin_memcpy(out + i, x, sizeof x);
   }
-  for (; i < count; ++i) a[i] = scalar(a[i], b[i]);
+  for (; i < count; ++i) out[i] = scalar(a[i], b[i]);
 }
 #endif
 
-/// a[i] += b[i].
-template <class T> KOKKOS_INLINE_FUNCTION void add_run(T* a, const T* b, std::size_t count) {
+/// out[i] = a[i] + b[i].
+template <class T>
+KOKKOS_INLINE_FUNCTION void add_run(T* out, const T* a, const T* b, std::size_t count) {
 #if defined(WRING_VALUES_IN_VECTORS)
   if constexpr (std::is_floating_point_v<T>) {
     const auto add = [](auto x, auto y) { return x + y; };
-    return in_vectors(a, b, count, add, add);
+    return in_vectors(out, a, b, count, add, add);
   }
 #endif
-  for (std::size_t i = 0; i < count; ++i) a[i] = add_values(a[i], b[i]);
+  for (std::size_t i = 0; i < count; ++i) out[i] = add_values(a[i], b[i]);
 }
 
-/// a[i] = a[i] op b[i].
+/// out[i] = a[i] op b[i]; `out` may be `a`.
 template <class T> struct CombineValues {
-  T* a;
-  const T* b;
+  T* out;
+  const T *a, *b;
   std::size_t count;
   Operation operation;
 
@@ -137,11 +138,11 @@ template <class T> struct CombineValues {
     const std::size_t first = task * values_per_task;
     const std::size_t last = first + values_per_task < count ? first + values_per_task : count;
     if (operation == Operation::min) {
-      for (std::size_t i = first; i < last; ++i) a[i] = select_value<false>(a[i], b[i]);
+      for (std::size_t i = first; i < last; ++i) out[i] = select_value<false>(a[i], b[i]);
     } else if (operation == Operation::max) {
-      for (std::size_t i = first; i < last; ++i) a[i] = select_value<true>(a[i], b[i]);
+      for (std::size_t i = first; i < last; ++i) out[i] = select_value<true>(a[i], b[i]);
     } else {
-      add_run(a + first, b + first, last - first);
+      add_run(out + first, a + first, b + first, last - first);
     }
   }
 };
@@ -160,7 +161,7 @@ template <class T> struct FinishValues {
       if (divisor == 1) {
         const T nan = Kokkos::Experimental::quiet_NaN_v<T>;
         return in_vectors(
-            values + first, values + first, last - first,
+            values + first, values + first, values + first, last - first,
             [nan](auto x, auto) { return x == x ? x : decltype(x){} + nan; },
             [this](T x, T) { return finished(x); });
       }
@@ -197,8 +198,15 @@ template <class T> struct CopyValues {
 };
 
 template <class T, class Exec>
+void combine_values(const Exec& exec, std::span<T> out, std::span<const T> a, std::span<const T> b,
+                    Operation operation) {
+  for_each_task("wring::combine", exec, out.size(),
+                CombineValues<T>{out.data(), a.data(), b.data(), out.size(), operation});
+}
+
+template <class T, class Exec>
 void combine_values(const Exec& exec, std::span<T> a, std::span<const T> b, Operation operation) {
-  for_each_task("wring::combine", exec, a.size(), CombineValues<T>{a.data(), b.data(), a.size(), operation});
+  combine_values<T>(exec, a, a, b, operation);
 }
 
 template <class T, class Exec> void finish_values(const Exec& exec, std::span<T> values, int divisor) {

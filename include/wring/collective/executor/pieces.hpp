@@ -210,20 +210,26 @@ template <class Codec, class Link, class Exec> class ValuePieces {
     return step.wire == Wire::coded && (step.kind == Kind::send || step.kind == Kind::finish);
   }
 
-  /// What combining starts from.
-  void own(P& piece, bool /*wide*/) { load(piece); }
+  /// What combining starts from; nothing, where it reads the input itself.
+  void own(P& piece, bool wide) {
+    if (!wide && !plain) load(piece);
+  }
 
   /// Encoding a piece replaces it by its decoded value, so that this rank holds what its peers get.
   std::span<const std::byte> to_send(P& piece, Wire wire, int budget, bool read_later) {
-    if (wire == Wire::raw) return std::as_bytes(std::span<const T>(load(piece)));
+    if (wire == Wire::raw) return std::as_bytes(held(piece));
     if (!piece.encoded) encode_piece(piece, budget, read_later);
     return piece.encoded.span;
   }
 
   void combine(P& piece, Bytes<typename S::Space> theirs, int terms, Wire wire, int budget) {
-    const std::span<T> mine = load(piece);
     piece.encoded.reset();
     piece.terms += terms;
+    if (wire == Wire::raw || plain) {  // one pass, from wherever this rank's values are
+      const std::span<const T> mine = held(piece);
+      return add_plain(mine, theirs.span, place(piece));
+    }
+    const std::span<T> mine = load(piece);
     add(mine, theirs.span, wire, context(piece, Phase::hop, budget));
   }
 
@@ -254,10 +260,9 @@ template <class Codec, class Link, class Exec> class ValuePieces {
 
   /// mine op= theirs.
   void add(std::span<T> mine, std::span<const std::byte> theirs, Wire wire, const Context& c) {
+    if (wire == Wire::raw || plain) return add_plain(mine, theirs, mine);
     const Doing doing(s_, Work::combine, mine.size_bytes());
     auto& codec = *s_.tensors[c.item].codec;
-    if (wire == Wire::raw)
-      return combine_values<T>(s_.exec, mine, raw_values(theirs, mine.size()), s_.options.operation);
     if constexpr (AddingCompressor<Codec, Exec>)
       if (adds(s_.options.operation)) return codec.decompress_add(s_.exec, theirs, mine, c);
     const Bytes<typename S::Space> memory = s_.pool.take(mine.size() * sizeof(T));
@@ -275,6 +280,22 @@ template <class Codec, class Link, class Exec> class ValuePieces {
   }
 
  private:
+  /// Whether encoded pieces are values as they are.
+  static constexpr bool plain = PlainCompressor<Codec, Exec>;
+
+  /// out = mine op theirs, where `theirs` are values as they are.
+  void add_plain(std::span<const T> mine, std::span<const std::byte> theirs, std::span<T> out) {
+    const Doing doing(s_, Work::combine, mine.size_bytes());
+    combine_values<T>(s_.exec, out, mine, raw_values(theirs, mine.size()), s_.options.operation);
+  }
+
+  /// This rank's values of the piece, wherever they are: the input is not copied.
+  std::span<const T> held(const P& piece) const {
+    if (!piece.values.empty()) return piece.values;
+    if (!s_.has_input(piece.block)) throw CodecError("the plan uses a block that this rank does not hold");
+    return s_.input(piece.range);
+  }
+
   /// Where this rank's values of the piece are or will be.
   std::span<T> place(P& piece) {
     if (!piece.values.empty()) return piece.values;
@@ -291,11 +312,12 @@ template <class Codec, class Link, class Exec> class ValuePieces {
   }
 
   void encode_piece(P& piece, int budget, bool read_later) {
-    const std::span<T> values = load(piece);
+    const bool replaced = read_later && !LosslessCompressor<Codec, Exec>;
+    const std::span<const T> values = replaced ? std::span<const T>(load(piece)) : held(piece);
     const Phase phase = piece.finished ? Phase::final : piece.terms == 1 ? Phase::own : Phase::hop;
     const Context c = context(piece, phase, budget);
-    piece.encoded = encode(s_, std::span<const T>(values), c);
-    if (read_later) decode(s_, piece.encoded.span, values, c);
+    piece.encoded = encode(s_, values, c);
+    if (replaced) decode(s_, piece.encoded.span, piece.values, c);
   }
 
   static std::span<const T> raw_values(std::span<const std::byte> bytes, std::size_t count) {
