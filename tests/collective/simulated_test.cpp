@@ -84,6 +84,7 @@ Options moderate() {
 /// What `predict` needs to know of a run.
 Load load_of(const Options& options, std::size_t n) {
   Load load;
+  load.lossless = true;
   load.bytes = n * sizeof(float), load.segment_bytes = options.segment_bytes, load.depth = options.depth;
   return load;
 }
@@ -115,7 +116,7 @@ TEST_CASE("simulated collectives take the time that is predicted: pieces that co
   machine.ranks_per_node = GENERATE(1, 2);
   const std::size_t n = 786432;  // blocks are equal, and segments, too
   Load load = load_of(moderate(), n);
-  load.combines = load.measured = true, load.finishes = p > 4;
+  load.lossless = false, load.combines = load.measured = true, load.finishes = p > 4;
   for (const auto& algorithm : wring_test::all_algorithms(p)) {
     SimulatedNetwork network(p, machine);
     const Run run = allreduce(network, Grid<float>{}, algorithm, n, moderate(), absolute(2.0));

@@ -63,7 +63,7 @@ Situation situation_of(std::span<const Tensor<Codec>> tensors, const Codec& code
     absolute = absolute && t.bound && t.bound->kind == Bound::Kind::absolute;
   }
   load.ratio = expected_ratio(codec, ratio);
-  load.combines = CombiningCompressor<Codec>;
+  load.combines = CombiningCompressor<Codec>, load.lossless = LosslessCompressor<Codec>;
   load.finishes = FinishingCompressor<Codec> && adds(options.operation);
   load.segment_bytes = options.segment_bytes, load.depth = options.depth;
   const bool ahead = MeasuringCompressor<Codec> && absolute && reduces(task.collective) && ranks > 1;

@@ -36,7 +36,7 @@ class Scribe {
  public:
   Scribe(Task task, const Load& load, const Machine& machine)
       : task_(task), combining_(load.coded && load.combines), finishes_(load.finishes), coded_(load.coded),
-        own_wire_(load.coded ? 1 / load.ratio : 1),
+        lossless_(load.lossless), own_wire_(load.coded ? 1 / load.ratio : 1),
         sum_wire_(load.coded && load.sum_ratio > 0 ? 1 / load.sum_ratio : own_wire_),
         encode_(1 / machine.encode), combine_(1 / machine.combine), decode_(1 / machine.decode),
         add_(1 / machine.add), copy_(1 / machine.copy) {}
@@ -168,7 +168,7 @@ class Scribe {
 
   /// An encoded piece is replaced by its decoded values, where anybody reads them.
   void encode_values(Run& run, ScriptStep& out, bool read_later) {
-    if (!run.encoded && read_later) work(out, run, decode_);
+    if (!run.encoded && read_later && !lossless_) work(out, run, decode_);
     encode_once(run, out);
   }
 
@@ -183,7 +183,7 @@ class Scribe {
   }
 
   Task task_;
-  bool combining_, finishes_, coded_;
+  bool combining_, finishes_, coded_, lossless_;
   double own_wire_, sum_wire_, encode_, combine_, decode_, add_, copy_;
   std::vector<int> begin_;  ///< of the runs, and the end
   std::vector<Run> runs_;
