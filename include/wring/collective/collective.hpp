@@ -105,7 +105,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     try {  // whatever is wrong here is told in the agreement, since the other ranks have started
       exec.fence("wring::start");
       make_plan(job);
-      engine->use(planned().plan, exec);
+      engine->use(planned().plan, planned().number, exec);
       detail::for_each_item(items, [](const auto& item) {
         detail::bring_up_to_date<Exec>(item.in), detail::bring_up_to_date<Exec>(item.out);
         detail::mark_modified<Exec>(item.out);
@@ -113,7 +113,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
       engine->set_views(std::move(views), link_->rank(), link_->size());
       if constexpr (AdaptiveAlgorithm<Schedule>) {
         adapt(job, engine->shared().tensors, ratio);
-        engine->shared().plan = planned().plan;
+        engine->use(planned().plan, planned().number, exec);
       }
       edges = &edges_for(engine->shared().tensors);
     } catch (...) {
@@ -162,7 +162,8 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     int variant = 0;  ///< of an algorithm that chooses among several
     Plan plan;
     std::string name, fault;
-    std::uint64_t hash = 0;
+    std::uint64_t hash = 0, name_hash = 0;
+    std::uint64_t number = 0;  ///< of those made
     EdgeCount edges;
     bool counted = false;
   };
@@ -183,8 +184,9 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
       plans_.emplace_back();
     Planned& made = planned();
     made = Planned{};
-    made.task = task, made.variant = variant;
+    made.task = task, made.variant = variant, made.number = ++plans_made_;
     replan(made, rank, ranks);
+    made.name_hash = detail::Hasher().add(made.name).value();
   }
 
   /// An algorithm may refuse (a node layout that does not fit): that is told in the agreement, like any other fault of the call.
@@ -205,10 +207,11 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   void identify(detail::Job& job) const {
     job.algorithm = planned().name, job.layout = layout_of(schedule_);
     if constexpr (AdaptiveAlgorithm<Schedule>) {
-      job.algorithm_hash = detail::Hasher().add("adaptive").add(schedule_.identity()).value();
+      constexpr std::uint64_t adaptive = 0xada9;  // unlike any algorithm by itself
+      job.algorithm_hash = detail::Hasher().add(adaptive).add(schedule_.identity()).value();
       job.choice_hash = planned().hash;
     } else {
-      job.algorithm_hash = detail::Hasher().add(planned().name).add(planned().hash).value();
+      job.algorithm_hash = detail::Hasher().add(planned().name_hash).add(planned().hash).value();
       job.choice_hash = 0;
     }
   }
@@ -269,8 +272,9 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   Options options_;
   std::vector<Planned> plans_;
   std::size_t latest_ = 0, next_plan_ = 0;  ///< taken; to be replaced, when there are too many
+  std::uint64_t plans_made_ = 0;
   std::string codec_name_;
-  std::uint64_t codec_hash_ = 0;
+  std::uint64_t codec_hash_ = 0, type_hash_ = 0;
   EdgeCount no_edges_;
   detail::OwnExperience experience_;
   struct {
@@ -289,6 +293,16 @@ BasicCollective<Codec, Link, Schedule>::BasicCollective(Codec codec, Link& link,
   detail::explain_compressor<Codec>();
   expect_algorithm<Schedule>();
   detail::explain_transport<Link>();
+  using T = typename Codec::value_type;
+  if constexpr (FloatElement<T>)
+    type_hash_ = detail::Hasher().add(std::string_view(FloatTraits<T>::name)).value();
+  else
+    type_hash_ = detail::Hasher()
+                     .add(sizeof(T))
+                     .add(std::is_integral_v<T>)
+                     .add(is_complex_v<T>)
+                     .add(std::is_signed_v<T>)
+                     .value();
   const Identity id = codec_.identity();
   codec_name_ = id.name, codec_hash_ = detail::Hasher().add(id.name).add(id.version).add(id.options).value();
 }
@@ -316,15 +330,7 @@ void BasicCollective<Codec, Link, Schedule>::make_plan(detail::Job& job) {
   job.compressor = codec_name_, job.compressor_hash = codec_hash_;
   job.reason = "as given", job.ride_reason = "rode along", job.compressed = true;
   identify(job);
-  using T = typename Codec::value_type;
-  job.type = detail::Hasher()
-                 .add(sizeof(T))
-                 .add(std::is_integral_v<T>)
-                 .add(is_complex_v<T>)
-                 .add(std::is_signed_v<T>)
-                 .value();
-  if constexpr (FloatElement<T>)
-    job.type = detail::Hasher().add(std::string_view(FloatTraits<T>::name)).value();
+  job.type = type_hash_;
 }
 
 template <class Codec, class Link, class Schedule>

@@ -44,8 +44,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   Job& job() { return job_; }
 
   /// The plan, and where the codec runs. Devices: an instance of the operation's own, so that it overlaps with the user's work, kept
-  /// until the user comes with another one. Hosts have but one.
-  void use(const Plan& plan, const Exec& exec);
+  /// until the user comes with another one. Hosts have but one. Plans of one number are the same.
+  void use(const Plan& plan, std::uint64_t number, const Exec& exec);
 
   /// Turns what the user gives into the tensors of the operation. What is wrong with it is left in `job().failure`.
   void take(std::span<const Operand<T>> operands, int rank, int ranks);
@@ -351,7 +351,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   Exchange<Link> confirmation_;
   NoData nothing_;
   EdgeCount edges_;
-  std::uint64_t sequence_ = 0;
+  std::uint64_t plan_number_ = 0, sequence_ = 0;
   Stage stage_ = Stage::done;
   bool settled_ = true, in_flight_ = false, remembered_ = false, confirmed_ = false;
   double started_ = 0, stage_began_ = 0;  ///< when
@@ -366,8 +366,9 @@ template <class Codec, class Link, class Exec>
 Execution<Codec, Link, Exec>::~Execution() = default;
 
 template <class Codec, class Link, class Exec>
-void Execution<Codec, Link, Exec>::use(const Plan& plan, const Exec& exec) {
-  shared_.plan = plan;
+void Execution<Codec, Link, Exec>::use(const Plan& plan, std::uint64_t number, const Exec& exec) {
+  if (number != std::exchange(plan_number_, 0)) shared_.plan = plan;
+  plan_number_ = number;
   if constexpr (host_accessible_v<Exec>) {
     shared_.exec = exec;
   } else if (!users_ || !(*users_ == exec)) {
