@@ -8,21 +8,16 @@
 #include <deque>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <Kokkos_Core.hpp>
-
 #include <wring/detail/sentence.hpp>
+#include <wring/detail/transport/local_link.hpp>
 #include <wring/detail/transport/queue.hpp>
 #include <wring/detail/transport/run_ranks.hpp>
-#include <wring/detail/transport/target.hpp>
 #include <wring/error.hpp>
 #include <wring/transport/concept.hpp>
-#include <wring/transport/session.hpp>
 
 namespace wring::inline v0 {
 
@@ -57,6 +52,8 @@ struct Posting {
 /// Moves the messages of all ranks. Allocates only while the number of messages in flight grows.
 class PostOffice {
  public:
+  using Entry = Posting;
+
   PostOffice(int ranks, const InProcessOptions& options)
       : options_(options), random_(options.seed), sends_(static_cast<std::size_t>(ranks)),
         receives_(static_cast<std::size_t>(ranks)) {}
@@ -81,10 +78,11 @@ class PostOffice {
   }
 
   /// Whether the bytes of this posting are the caller's again.
-  bool completed(Posting* posting) {
-    if (posting->partner != nullptr) poll(posting);
-    return posting->delivered || posting->buffered;
+  bool completed(Posting& posting) {
+    if (posting.partner != nullptr) poll(&posting);
+    return posting.delivered || posting.buffered;
   }
+  static bool truncated(const Posting& posting) { return posting.truncated; }
 
   /// Its request is gone, or will be.
   void dismiss(Posting* posting) {
@@ -190,84 +188,14 @@ class PostOffice {
 class InProcess;
 
 /// The link of one rank of an InProcess world. It belongs to the world: `InProcessTransport& link = world.link(rank)`.
-class InProcessTransport {
+class InProcessTransport : public detail::LocalLink<InProcess, detail::PostOffice> {
  public:
-  using memory_space = Kokkos::HostSpace;
-  static constexpr bool shares_thread = true;
-
-  class Request {
-   public:
-    Request() = default;
-    Request(Request&& other) noexcept : posting_(std::exchange(other.posting_, nullptr)) {}
-    Request& operator=(Request&& other) noexcept {
-      posting_ = std::exchange(other.posting_, nullptr);
-      return *this;
-    }
-
-   private:
-    friend InProcessTransport;
-    explicit Request(detail::Posting* posting) : posting_(posting) {}
-    detail::Posting* posting_ = nullptr;
-  };
-
-  InProcessTransport(const InProcessTransport&) = delete;
-  InProcessTransport& operator=(const InProcessTransport&) = delete;
-
-  int rank() const { return rank_; }
-  int size() const { return size_; }
-  Session& session() { return session_; }
   InProcess& world() { return *world_; }
-
-  /// Starts a message. A rank may send to itself. Throws InvalidArgument where there is no such peer or channel.
-  Request send(int peer, int channel, std::span<const std::byte> bytes) {
-    detail::require_target("in-process transport", rank_, size_, peer, channel);
-    return Request(office_->send(rank_, peer, channel, bytes));
-  }
-
-  /// Starts a receive, like `send`.
-  Request receive(int peer, int channel, std::span<std::byte> bytes) {
-    detail::require_target("in-process transport", rank_, size_, peer, channel);
-    return Request(office_->receive(peer, rank_, channel, bytes));
-  }
-
-  std::optional<std::size_t> test(Request& request) {
-    if (request.posting_ == nullptr) {
-      throw InvalidArgument("in-process transport: test of a request that is not in flight", rank_);
-    }
-    if (!office_->completed(request.posting_)) return std::nullopt;
-    detail::Posting* posting = std::exchange(request.posting_, nullptr);
-    const std::size_t length = posting->length;
-    const std::string problem = posting->truncated ? truncation(*posting) : std::string();
-    const int from = posting->from;
-    office_->dismiss(posting);
-    if (!problem.empty()) throw TransportError(problem, from);
-    return length;
-  }
-
-  /// Always succeeds. A message given up still arrives: it is copied.
-  bool cancel(Request& request) {
-    if (detail::Posting* posting = std::exchange(request.posting_, nullptr)) office_->withdraw(posting);
-    return true;
-  }
-
-  /// Moves the operations of all ranks. `blocked`: no rank can move until somebody starts something.
-  Progress progress();
 
  private:
   friend InProcess;
   InProcessTransport(InProcess& world, detail::PostOffice& office, int rank, int size)
-      : world_(&world), office_(&office), rank_(rank), size_(size) {}
-
-  std::string truncation(const detail::Posting& posting) const {
-    return detail::sentence("in-process transport: rank ", rank_, " received a message from rank ",
-                            posting.from, " on channel ", posting.channel, " that is longer than the ",
-                            posting.size, " bytes given for it");
-  }
-
-  InProcess* world_;
-  detail::PostOffice* office_;
-  int rank_, size_;
-  Session session_;  // last: operations still in it may use the link when they are destroyed
+      : LocalLink(world, office, rank, size) {}
 };
 
 /// Any number of ranks in one process and one thread, stepped in turn: no `mpirun` needed. For tests, debugging and teaching.
@@ -286,6 +214,8 @@ class InProcess {
   }
   InProcess(const InProcess&) = delete;
   InProcess& operator=(const InProcess&) = delete;
+
+  static constexpr const char* transport = "in-process transport";
 
   int size() const { return static_cast<int>(links_.size()); }
   InProcessTransport& link(int rank) { return *links_.at(static_cast<std::size_t>(rank)); }
@@ -317,8 +247,6 @@ class InProcess {
   std::vector<int> order_;
   std::vector<std::unique_ptr<InProcessTransport>> links_;
 };
-
-inline Progress InProcessTransport::progress() { return world_->progress(); }
 
 /// Runs a program of `ranks` ranks in this thread. `start(link)` is called for each rank and returns something whose `test()` says
 /// whether it has finished: a request, or a pointer to an object that owns all it needs. Returns when all have finished.

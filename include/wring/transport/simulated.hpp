@@ -4,22 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include <Kokkos_Core.hpp>
-
 #include <wring/detail/sentence.hpp>
+#include <wring/detail/transport/local_link.hpp>
 #include <wring/detail/transport/run_ranks.hpp>
 #include <wring/detail/transport/simulated_office.hpp>
 #include <wring/detail/transport/target.hpp>
 #include <wring/error.hpp>
 #include <wring/machine.hpp>
 #include <wring/transport/concept.hpp>
-#include <wring/transport/session.hpp>
 #include <wring/work.hpp>
 
 namespace wring::inline v0 {
@@ -28,33 +22,9 @@ class SimulatedNetwork;
 
 /// The link of one rank of a SimulatedNetwork: what it sends really arrives, when the network's machine would have brought it. Its rank has
 /// a clock, which goes on when it works, handles a message, or waits. It belongs to the network.
-class SimulatedTransport {
+class SimulatedTransport : public detail::LocalLink<SimulatedNetwork, detail::SimulatedOffice> {
  public:
-  using memory_space = Kokkos::HostSpace;
-  static constexpr bool shares_thread = true;
-
-  class Request {
-   public:
-    Request() = default;
-    Request(Request&& other) noexcept : posting_(std::exchange(other.posting_, nullptr)) {}
-    Request& operator=(Request&& other) noexcept {
-      posting_ = std::exchange(other.posting_, nullptr);
-      return *this;
-    }
-
-   private:
-    friend SimulatedTransport;
-    explicit Request(detail::TimedPosting* posting) : posting_(posting) {}
-    detail::TimedPosting* posting_ = nullptr;
-  };
-
-  SimulatedTransport(const SimulatedTransport&) = delete;
-  SimulatedTransport& operator=(const SimulatedTransport&) = delete;
-
-  int rank() const { return rank_; }
-  int size() const { return size_; }
-  Session& session() { return session_; }
-  SimulatedNetwork& network() { return *network_; }
+  SimulatedNetwork& network() { return *world_; }
 
   /// Seconds on the clock of this rank.
   double now() const { return office_->clock(rank_); }
@@ -67,48 +37,10 @@ class SimulatedTransport {
   /// This rank is busy with something else: a computation that an operation in flight may hide behind.
   void pass(double seconds) { office_->spend(rank_, seconds); }
 
-  /// Starts a message. It completes when its last byte has left. Throws InvalidArgument where there is no such peer or channel.
-  Request send(int peer, int channel, std::span<const std::byte> bytes) {
-    detail::require_target("simulated transport", rank_, size_, peer, channel);
-    return Request(office_->send(rank_, peer, channel, bytes));
-  }
-
-  /// Starts a receive. It completes when the message has arrived.
-  Request receive(int peer, int channel, std::span<std::byte> bytes) {
-    detail::require_target("simulated transport", rank_, size_, peer, channel);
-    return Request(office_->receive(peer, rank_, channel, bytes));
-  }
-
-  std::optional<std::size_t> test(Request& request) {
-    if (request.posting_ == nullptr)
-      throw InvalidArgument("simulated transport: test of a request that is not in flight", rank_);
-    if (!office_->completed(*request.posting_)) return std::nullopt;
-    detail::TimedPosting* posting = std::exchange(request.posting_, nullptr);
-    const std::size_t length = posting->length, room = posting->size;
-    const bool truncated = office_->truncated(*posting);
-    const int from = posting->from;
-    office_->dismiss(posting);
-    if (truncated)
-      throw TransportError(detail::sentence("simulated transport: rank ", rank_,
-                                            " received a message from rank ", from,
-                                            " that is longer than the ", room, " bytes given for it"),
-                           from);
-    return length;
-  }
-
-  /// Always succeeds. A message given up still arrives.
-  bool cancel(Request& request) {
-    if (detail::TimedPosting* posting = std::exchange(request.posting_, nullptr)) office_->dismiss(posting);
-    return true;
-  }
-
-  /// Lets the rank move whose turn it is in virtual time. `blocked`: no rank can move until somebody starts something.
-  Progress progress();
-
  private:
   friend SimulatedNetwork;
   SimulatedTransport(SimulatedNetwork& network, detail::SimulatedOffice& office, int rank, int size)
-      : network_(&network), office_(&office), rank_(rank), size_(size) {}
+      : LocalLink(network, office, rank, size) {}
 
   double seconds_for(Work work, double bytes) const {
     const Machine& m = office_->machine();
@@ -120,11 +52,6 @@ class SimulatedTransport {
     default: return bytes / m.copy;
     }
   }
-
-  SimulatedNetwork* network_;
-  detail::SimulatedOffice* office_;
-  int rank_, size_;
-  Session session_;  // last: operations still in it may use the link when they are destroyed
 };
 
 /// Any number of ranks in one process and one thread, on a network that is not there: the executor, the plans and the codecs are the real
@@ -147,6 +74,8 @@ class SimulatedNetwork {
   }
   SimulatedNetwork(const SimulatedNetwork&) = delete;
   SimulatedNetwork& operator=(const SimulatedNetwork&) = delete;
+
+  static constexpr const char* transport = "simulated transport";
 
   int size() const { return static_cast<int>(links_.size()); }
   SimulatedTransport& link(int rank) { return *links_.at(static_cast<std::size_t>(rank)); }
@@ -190,8 +119,6 @@ class SimulatedNetwork {
   detail::SimulatedOffice office_;  // before the links, whose operations may use it when they are destroyed
   std::vector<std::unique_ptr<SimulatedTransport>> links_;
 };
-
-inline Progress SimulatedTransport::progress() { return network_->progress(); }
 
 /// Runs a program on all ranks of a network, beginning at the same time. `start(link)` is called for each rank and returns something whose
 /// `test()` says whether it has finished: a request, or a pointer to an object that owns all it needs. Returns the seconds until the last rank

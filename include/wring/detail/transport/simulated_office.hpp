@@ -38,6 +38,8 @@ struct TimedPosting {
 /// has reached the arrival. Keeps the clocks, and knows whose turn it is.
 class SimulatedOffice {
  public:
+  using Entry = TimedPosting;
+
   SimulatedOffice(int ranks, const Machine& machine)
       : machine_(machine), ports_(ranks, machine), wires_(ports_.count()), agenda_(index(ranks)),
         ranks_(index(ranks)) {}
@@ -93,6 +95,8 @@ class SimulatedOffice {
   static bool truncated(const TimedPosting& posting) {
     return !posting.sends && posting.message->size > posting.size;
   }
+
+  void withdraw(TimedPosting* posting) { dismiss(posting); }
 
   /// Its request is gone. A receive that has no message is taken back, a message still arrives.
   void dismiss(TimedPosting* posting) {
