@@ -141,10 +141,28 @@ template <class Element, class In, class Out, int run> struct ConvertRuns {
   }
 
  private:
-  KOKKOS_INLINE_FUNCTION static void convert_run(const Element element, const In* KOKKOS_RESTRICT from,
-                                                 Out* KOKKOS_RESTRICT to) {
-    for (int i = 0; i < run; ++i) element(from[i], to[i]);
+  KOKKOS_INLINE_FUNCTION static void convert_run(const Element element, const In* from, Out* to) {
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__) &&              \
+    !defined(__HIPCC__)
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+      return convert_64(element, from, to);
+    if (__builtin_cpu_supports("avx2")) return convert_32(element, from, to);
+#endif
+    convert_16(element, from, to);
   }
+
+#define WRING_CONVERT_LEVEL(NAME, TARGET)                                                                    \
+  TARGET static void NAME(const Element element, const In* KOKKOS_RESTRICT from, Out* KOKKOS_RESTRICT to) {  \
+    for (int i = 0; i < run; ++i) element(from[i], to[i]);                                                   \
+  }
+  WRING_CONVERT_LEVEL(convert_16, KOKKOS_FUNCTION)
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__) &&              \
+    !defined(__HIPCC__)
+  WRING_CONVERT_LEVEL(convert_32, __attribute__((noinline, target("avx2"))))
+  WRING_CONVERT_LEVEL(convert_64,
+                      __attribute__((noinline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2"))))
+#endif
+#undef WRING_CONVERT_LEVEL
 };
 
 template <class Element, class In, class Out, class Exec>
