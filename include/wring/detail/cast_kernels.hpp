@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <wring/config.hpp>
+#include <wring/detail/convert.hpp>
 #include <wring/narrow.hpp>
 
 namespace wring::inline v0::detail {
@@ -25,49 +26,6 @@ struct Packed16 {
   KOKKOS_INLINE_FUNCTION static void store(Packed16* to, std::uint16_t value) { std::memcpy(to, &value, 2); }
 };
 static_assert(sizeof(Packed16) == 2 && alignof(Packed16) == 1);
-
-/// The two 16-bit formats.
-template <class To> struct Format16;
-
-template <> struct Format16<half_t> {
-  static constexpr const char* name = "fp16";
-  static constexpr std::uint32_t greatest = 0x7bff, infinity = 0x7c00, nan = 0x7e00;
-  KOKKOS_INLINE_FUNCTION static std::uint32_t from_float(float x) { return binary16_from_float(x); }
-  KOKKOS_INLINE_FUNCTION static float to_float(std::uint32_t bits) {
-    return float_from_binary16(static_cast<std::uint16_t>(bits));
-  }
-};
-
-template <> struct Format16<bhalf_t> {
-  static constexpr const char* name = "bf16";
-  static constexpr std::uint32_t greatest = 0x7f7f, infinity = 0x7f80, nan = 0x7fc0;
-  KOKKOS_INLINE_FUNCTION static std::uint32_t from_float(float x) { return bfloat16_from_float(x); }
-  KOKKOS_INLINE_FUNCTION static float to_float(std::uint32_t bits) {
-    return float_from_bfloat16(static_cast<std::uint16_t>(bits));
-  }
-};
-
-/// Which of the two a 16-bit element type is: Kokkos' own types have the same bits as ours.
-template <class T> using Element16 = std::conditional_t<(FloatTraits<T>::greatest < 1e5), half_t, bhalf_t>;
-
-/// An element in its computation type, and back, through plain integers: compilers vectorise those, but not structs.
-template <class T> KOKKOS_INLINE_FUNCTION typename FloatTraits<T>::Wide load_element(const T& from) {
-  if constexpr (sizeof(T) == 2) {
-    std::uint16_t bits;
-    std::memcpy(&bits, &from, 2);
-    return Format16<Element16<T>>::to_float(bits);
-  } else {
-    return from;
-  }
-}
-template <class T> KOKKOS_INLINE_FUNCTION void store_element(T& to, typename FloatTraits<T>::Wide x) {
-  if constexpr (sizeof(T) == 2) {
-    const auto bits = static_cast<std::uint16_t>(Format16<Element16<T>>::from_float(x));
-    std::memcpy(static_cast<void*>(&to), &bits, 2);
-  } else {
-    to = x;
-  }
-}
 
 /// Whether a float or double is finite, by its bits.
 template <class Wide> KOKKOS_INLINE_FUNCTION bool is_finite(Wide x) {
@@ -124,8 +82,8 @@ template <class To, class T> struct CastDecodeAdd {
   }
 };
 
-/// Applies `element(in[i], out[i])` to a run of values for each index: a run is a loop of constant length that a CPU compiler
-/// vectorises; on a GPU a run is one value, so that neighbouring threads touch neighbouring addresses.
+/// Applies `element(in[i], out[i])` to a run of values for each index. On a GPU a run is one value, so that neighbouring threads touch
+/// neighbouring addresses.
 template <class Element, class In, class Out, int run> struct ConvertRuns {
   const In* in;
   Out* out;
@@ -135,34 +93,10 @@ template <class Element, class In, class Out, int run> struct ConvertRuns {
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const std::size_t first = static_cast<std::size_t>(index) * run;
     if (count - first >= run)
-      convert_run(element, in + first, out + first);
+      ConvertRun<Element, In, Out, run>::convert(element, in + first, out + first);
     else
       for (std::size_t i = first; i < count; ++i) element(in[i], out[i]);
   }
-
- private:
-  KOKKOS_INLINE_FUNCTION static void convert_run(const Element element, const In* from, Out* to) {
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__) &&              \
-    !defined(__HIPCC__)
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-      return convert_64(element, from, to);
-    if (__builtin_cpu_supports("avx2")) return convert_32(element, from, to);
-#endif
-    convert_16(element, from, to);
-  }
-
-#define WRING_CONVERT_LEVEL(NAME, TARGET)                                                                    \
-  TARGET static void NAME(const Element element, const In* KOKKOS_RESTRICT from, Out* KOKKOS_RESTRICT to) {  \
-    for (int i = 0; i < run; ++i) element(from[i], to[i]);                                                   \
-  }
-  WRING_CONVERT_LEVEL(convert_16, KOKKOS_FUNCTION)
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__) &&              \
-    !defined(__HIPCC__)
-  WRING_CONVERT_LEVEL(convert_32, __attribute__((noinline, target("avx2"))))
-  WRING_CONVERT_LEVEL(convert_64,
-                      __attribute__((noinline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2"))))
-#endif
-#undef WRING_CONVERT_LEVEL
 };
 
 template <class Element, class In, class Out, class Exec>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <span>
 #include <type_traits>
 
+#include <wring/detail/convert.hpp>
 #include <wring/detail/grid/emit.hpp>
 #include <wring/detail/grid/runs.hpp>
 #include <wring/detail/grid/team/kernels.hpp>
@@ -24,8 +26,8 @@ template <class T, class Q> struct BlockDecoder {
   double step, limit;
   int divisor;
   bool delta, streaming;
-  /// q * step may be computed in binary32: the same as in binary64 for |q| <= 2^24, and no overflow
-  bool binary32;
+  /// Quanta of so many bits are decoded in binary32: the same as in binary64 for |q| <= 2^24, and no overflow.
+  int narrow_width = 0;
 
   /// `stream`: the result goes past the caches.
   BlockDecoder(const Kernels& k, const GridParameters& p, bool stream = false)
@@ -33,14 +35,15 @@ template <class T, class Q> struct BlockDecoder {
         streaming(stream) {
     const bool exact = std::has_single_bit(static_cast<unsigned>(divisor)) && step >= 0x1p-900;
     if (exact) step /= divisor, limit /= divisor, divisor = 1;
-    binary32 = std::is_same_v<Q, i32> && std::is_same_v<Wide, float> && divisor == 1 && step >= 0x1p-120 &&
-               step <= 0x1p100 && FloatTraits<T>::greatest > step * 0x1p25;
+    if (std::is_same_v<Q, i32> && std::is_same_v<Wide, float> && divisor == 1 && step >= 0x1p-120 &&
+        step <= 0x1p100)
+      narrow_width = std::clamp(std::ilogb(FloatTraits<T>::greatest / step), 0, 25);
   }
 
   /// Quanta that fit into `width` bits.
   void decode_quanta(const Q* q, int width, std::size_t m, T* y) const {
     if constexpr (std::is_same_v<Q, i32> && std::is_same_v<Wide, float>)
-      if (binary32 && width <= 25) return decode_in_binary32(q, false, 0, m, y);
+      if (width <= narrow_width) return decode_in_binary32(q, false, 0, m, y);
     if (may_overflow(width)) {
       for (std::size_t i = 0; i < m; ++i) y[i] = element<T>(static_cast<double>(q[i]), step, divisor, limit);
       return;
@@ -70,12 +73,14 @@ template <class T, class Q> struct BlockDecoder {
       if (m == block_values) return run(y);
     alignas(64) float own[block_values];
     run(own);
+    if constexpr (!std::is_same_v<T, float>)
+      if (m == block_values) return ConvertRun<Narrow<T>, float, T, block_values>::convert({}, own, y);
     for (std::size_t i = 0; i < m; ++i) y[i] = T(own[i]);
   }
 
   void decode_residues(Q* q, int width, Q base, std::size_t m, T* y) const {
     if constexpr (std::is_same_v<Q, i32> && std::is_same_v<Wide, float>)
-      if (binary32 && width <= 14 && base < (1 << 23) && base > -(1 << 23))  // 511 * 2^13 < 2^22
+      if (narrow_width == 25 && width <= 14 && base < (1 << 23) && base > -(1 << 23))  // 511 * 2^13 < 2^22
         return decode_in_binary32(q, true, base, m, y);
     const U ored = kernels.template of<Q>().integrate(q, base);
     decode_quanta(q, 1 + static_cast<int>(std::bit_width(ored)), m, y);
@@ -84,7 +89,7 @@ template <class T, class Q> struct BlockDecoder {
   /// Most blocks of floats, in one go.
   bool decode_at_once(const Source<Q>& s, T* y) const {
     if constexpr (std::is_same_v<Q, i32> && std::is_same_v<T, float>) {
-      if (delta || !binary32 || s.m != block_values || s.width() > 25) return false;
+      if (delta || s.m != block_values || s.width() > narrow_width) return false;
       kernels.unpack_to_floats(s.width(), s.packed(), static_cast<float>(step), y);
       return true;
     }

@@ -7,6 +7,7 @@
 #include <span>
 #include <type_traits>
 
+#include <wring/detail/convert.hpp>
 #include <wring/detail/grid/emit.hpp>
 #include <wring/detail/grid/runs.hpp>
 #include <wring/detail/grid/team/kernels.hpp>
@@ -84,6 +85,8 @@ template <class T, class Q> struct BlockEncoder {
   /// The block as Compute in `own`, filled up so that what is added costs no bits.
   template <class Compute> void widen_block(const T* x, std::size_t m, Compute* own) const {
     if (m == block_values) {
+      if constexpr (std::is_same_v<Compute, Wide>)
+        return ConvertRun<Widen<T>, T, Wide, block_values>::convert({}, x, own);
       for (std::size_t i = 0; i < block_values; ++i) own[i] = static_cast<Compute>(widen(x[i]));
     } else {
       for (std::size_t i = 0; i < m; ++i) own[i] = static_cast<Compute>(widen(x[i]));

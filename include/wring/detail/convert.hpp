@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <wring/config.hpp>
+#include <wring/narrow.hpp>
+
+/// Conversions of many elements at once.
+namespace wring::inline v0::detail {
+
+/// The two 16-bit formats.
+template <class To> struct Format16;
+
+template <> struct Format16<half_t> {
+  static constexpr const char* name = "fp16";
+  static constexpr std::uint32_t greatest = 0x7bff, infinity = 0x7c00, nan = 0x7e00;
+  KOKKOS_INLINE_FUNCTION static std::uint32_t from_float(float x) { return binary16_from_float(x); }
+  KOKKOS_INLINE_FUNCTION static float to_float(std::uint32_t bits) {
+    return float_from_binary16(static_cast<std::uint16_t>(bits));
+  }
+};
+
+template <> struct Format16<bhalf_t> {
+  static constexpr const char* name = "bf16";
+  static constexpr std::uint32_t greatest = 0x7f7f, infinity = 0x7f80, nan = 0x7fc0;
+  KOKKOS_INLINE_FUNCTION static std::uint32_t from_float(float x) { return bfloat16_from_float(x); }
+  KOKKOS_INLINE_FUNCTION static float to_float(std::uint32_t bits) {
+    return float_from_bfloat16(static_cast<std::uint16_t>(bits));
+  }
+};
+
+/// Which of the two a 16-bit element type is: Kokkos' own types have the same bits as ours.
+template <class T> using Element16 = std::conditional_t<(FloatTraits<T>::greatest < 1e5), half_t, bhalf_t>;
+
+/// An element in its computation type, and back, through plain integers: compilers vectorise those, but not structs.
+template <class T> KOKKOS_INLINE_FUNCTION typename FloatTraits<T>::Wide load_element(const T& from) {
+  if constexpr (sizeof(T) == 2) {
+    std::uint16_t bits;
+    std::memcpy(&bits, &from, 2);
+    return Format16<Element16<T>>::to_float(bits);
+  } else {
+    return from;
+  }
+}
+template <class T> KOKKOS_INLINE_FUNCTION void store_element(T& to, typename FloatTraits<T>::Wide x) {
+  if constexpr (sizeof(T) == 2) {
+    const auto bits = static_cast<std::uint16_t>(Format16<Element16<T>>::from_float(x));
+    std::memcpy(static_cast<void*>(&to), &bits, 2);
+  } else {
+    to = x;
+  }
+}
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__) &&              \
+    !defined(__HIPCC__)
+#define WRING_CONVERTS_BY_LEVEL 1
+#endif
+
+/// Calls `element(from[i], to[i])` for a run of values: a loop of constant length, which CPU compilers vectorise, here for each level of
+/// the instruction set. The runs do not overlap.
+template <class Element, class In, class Out, int run> struct ConvertRun {
+  KOKKOS_INLINE_FUNCTION static void convert(const Element element, const In* from, Out* to) {
+#if defined(WRING_CONVERTS_BY_LEVEL)
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+      return convert_64(element, from, to);
+    if (__builtin_cpu_supports("avx2")) return convert_32(element, from, to);
+#endif
+    convert_16(element, from, to);
+  }
+
+#define WRING_CONVERT_LEVEL(NAME, TARGET)                                                                    \
+  TARGET static void NAME(const Element element, const In* KOKKOS_RESTRICT from, Out* KOKKOS_RESTRICT to) {  \
+    for (int i = 0; i < run; ++i) element(from[i], to[i]);                                                   \
+  }
+  WRING_CONVERT_LEVEL(convert_16, KOKKOS_FUNCTION)
+#if defined(WRING_CONVERTS_BY_LEVEL)
+  WRING_CONVERT_LEVEL(convert_32, __attribute__((noinline, target("avx2"))))
+  WRING_CONVERT_LEVEL(convert_64,
+                      __attribute__((noinline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2"))))
+#endif
+#undef WRING_CONVERT_LEVEL
+};
+
+/// An element in its computation type.
+template <class T> struct Widen {
+  KOKKOS_INLINE_FUNCTION void operator()(const T& value, typename FloatTraits<T>::Wide& wide) const {
+    wide = load_element(value);
+  }
+};
+
+/// The element nearest to a value in its computation type.
+template <class T> struct Narrow {
+  KOKKOS_INLINE_FUNCTION void operator()(const typename FloatTraits<T>::Wide& wide, T& value) const {
+    store_element(value, wide);
+  }
+};
+
+}  // namespace wring::inline v0::detail
