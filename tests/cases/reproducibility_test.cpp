@@ -85,9 +85,40 @@ template <class Codec> std::uint64_t bits_of(Codec codec, std::size_t rows, std:
   return hash.value();
 }
 
+/// Sums of four ranks in pieces that several threads share. The largest value is in the part of the first.
+template <class T>
+std::uint64_t bits_of_sums(typename wring::Grid<T>::Options options, wring::Bound bound, double largest) {
+  const std::size_t ranks = 4, part = 50000;
+  wring::InProcess world(4);
+  std::deque<wring::ReduceScatter<wring::Grid<T>, wring::InProcessTransport, wring::Direct>> sums;
+  std::vector<Kokkos::View<T*, Kokkos::HostSpace>> in, out;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    sums.emplace_back(wring::Grid<T>(options), world.link(static_cast<int>(r)), wring::Direct{},
+                      wring::Options{.operation = wring::mean, .segment_bytes = std::size_t{1} << 20});
+    in.emplace_back("in", ranks * part), out.emplace_back("out", part);
+    const auto x = real_numbers<T>(ranks * part, r);
+    std::copy(x.begin(), x.end(), in.back().data());
+    in.back()(7) = static_cast<T>(largest);
+  }
+  const auto outcomes = on_all_ranks(world, [&](int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    return sums[r].start(Kokkos::DefaultHostExecutionSpace(), in[r], out[r], bound);
+  });
+  if (!all_ok(outcomes)) return 0;
+  wring::detail::Hasher hash;
+  for (const auto& y : out)
+    for (std::size_t i = 0; i < part; ++i) hash.add(static_cast<double>(y(i)));
+  return hash.value();
+}
+
 std::uint64_t bits_of_everything() {
   using Grid = wring::Grid<float>;
   wring::detail::Hasher hash;
+  for (const bool delta : {false, true}) {
+    hash.add(bits_of_sums<float>({.delta = delta}, absolute(1e-3), 4));
+    hash.add(bits_of_sums<float>({.delta = delta}, wring::relative_to_rms(0.01), 4));
+    hash.add(bits_of_sums<double>({.delta = delta}, absolute(1e-6), 2000));
+  }
   for (const auto& [rows, columns] : {std::pair(3, 5), std::pair(100, 50), std::pair(1, 40000)}) {
     const auto r = static_cast<std::size_t>(rows), c = static_cast<std::size_t>(columns);
     hash.add(bits_of(wring::None<float>{}, r, c)).add(bits_of(wring::Cast<wring::half_t>{}, r, c));

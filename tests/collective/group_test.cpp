@@ -102,6 +102,7 @@ TEST_CASE("group: nothing but empty tensors, and no tensor at all", "[collective
   for (const auto collective : collectives) {
     run_group(None<double>{}, wring::Ring{}, collective, 3, {0, 0, 0}, {std::nullopt}, {}, 0);
     run_group(None<double>{}, wring::Ring{}, collective, 3, {}, {std::nullopt}, {}, 0);
+    run_group(wring::Grid<double>{}, wring::Ring{}, collective, 3, {}, {wring::absolute(1)}, {}, 0);
   }
 }
 

@@ -105,7 +105,9 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     try {  // whatever is wrong here is told in the agreement, since the other ranks have started
       exec.fence("wring::start");
       make_plan(job);
-      engine->use(planned().plan, planned().number, exec);
+      engine->use(exec);
+      if (!AdaptiveAlgorithm<Schedule> || !engine->has_plan())
+        engine->follow(planned().plan, planned().number);
       detail::for_each_item(items, [](const auto& item) {
         detail::bring_up_to_date<Exec>(item.in), detail::bring_up_to_date<Exec>(item.out);
         detail::mark_modified<Exec>(item.out);
@@ -113,7 +115,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
       engine->set_views(std::move(views), link_->rank(), link_->size());
       if constexpr (AdaptiveAlgorithm<Schedule>) {
         adapt(job, engine->shared().tensors, ratio);
-        engine->use(planned().plan, planned().number, exec);
+        engine->follow(planned().plan, planned().number);
       }
       edges = &edges_for(engine->shared().tensors);
     } catch (...) {
@@ -140,16 +142,17 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   /// Hands what a calibration has found to the algorithm. If some operation on the link has failed since, other ranks may not have it.
   void take_calibration() {
     if constexpr (AdaptiveAlgorithm<Schedule>) {
-      auto& [state, machine, before] = calibration_;
-      const bool outdated = state && link_->session().told() > state->sequence();
-      if (state && state->machine() && machine != state->machine() && !outdated) {
-        if (!before) before = schedule_;
-        machine = state->machine();
-        schedule_.use(*machine);
-      } else if (before && outdated) {
+      auto& [state, machine, before, since] = calibration_;
+      const std::uint64_t told = link_->session().told();
+      if (before && told > since) {
         schedule_ = *before;
-        before.reset(), machine.reset(), state.reset();
+        before.reset(), machine.reset();
       }
+      if (state && told > state->sequence()) state.reset();
+      if (!state || !state->machine() || machine == state->machine()) return;
+      if (!before) before = schedule_;
+      machine = state->machine(), since = state->sequence();
+      schedule_.use(*machine);
     }
   }
 
@@ -281,6 +284,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     std::shared_ptr<detail::CalibrationState> state;  ///< of the latest
     std::optional<Machine> machine;                   ///< that the algorithm was given
     std::optional<Schedule> before;                   ///< the algorithm without it
+    std::uint64_t since = 0;                          ///< the calibration that it came from
   } calibration_;
   Timeline* timeline_ = nullptr;
   detail::Engines engines_;

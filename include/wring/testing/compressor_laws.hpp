@@ -325,12 +325,27 @@ template <class Codec, class Exec> class CompressorLaws {
              "combine(combine(a, b), c) and combine(a, combine(b, c)) differ (" + c.where + ")");
       combines_wide(c, values, pieces, *ab, n);
     }
+    if constexpr (MeasuringCompressor<Codec, Exec>)
+      for (std::size_t rank = 0; rank < pieces.size(); ++rank) measures(c, values[rank], pieces[rank]);
     if constexpr (AccumulatingCompressor<Codec, Exec>)
       if (c.codec.accumulates()) {
         accumulates(c, values[0], pieces[1], *ab, n);
         accumulates(c, pieces[0], pieces[1], *ab, n);
       }
     decodes_to_the_result(c, values, *left, n, allowed);
+  }
+
+  /// What is measured while it is encoded: the same bytes, and no value is larger.
+  void measures(Case& c, const std::vector<T>& values, const Bytes& expected) {
+    Case own = c;
+    own.context.allowed_error = unlimited;
+    double max_abs = 0;
+    const auto piece = calls_.encode_and_measure(own, values, max_abs);
+    if (!piece) return;
+    if (*piece != expected)
+      fail("measuring", "compress_and_measure and compress write different bytes (" + c.where + ")");
+    if (max_abs < greatest_magnitude<T>(values))
+      fail("measuring", "compress_and_measure misses the largest value (" + c.where + ")");
   }
 
   /// One pass gives what encoding, combining and decoding give.
@@ -482,7 +497,8 @@ template <class Codec, class Exec> class CompressorLaws {
 /// arrive where they were, finite values stay finite; decoded values can be encoded again. Bounded: no value is farther from the original than
 /// the error allowed, as long as that is at least error(max_abs); what `prepare` accepts, it holds. Fixed size: the size is the one foretold. Adding: the same as
 /// decompress and add. Combining: commutative and associative bit by bit (where reproducible), the result within the bound that
-/// `prepare` was given, special values as in IEEE arithmetic, wide and coded pieces mix. Accumulating: the same as compress, combine and decompress. Anticipating: parameters are interchangeable
+/// `prepare` was given, special values as in IEEE arithmetic, wide and coded pieces mix. Measuring: the same as compress, and no value is larger than what was measured.
+/// Accumulating: the same as compress, combine and decompress. Anticipating: parameters are interchangeable
 /// with those for zeros up to some magnitude and never beyond, and encode alike.
 template <class Codec, class Exec = Kokkos::DefaultHostExecutionSpace>
   requires Compressor<Codec, Exec>

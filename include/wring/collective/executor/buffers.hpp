@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -23,8 +25,7 @@ constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + un
 /// Memory in `Space`, aligned to 64 bytes, not initialised. A view would do, and takes far longer to compile.
 template <class Space> class Buffer {
  public:
-  explicit Buffer(std::size_t bytes)
-      : capacity_(round_up(bytes, 64)), data_(Kokkos::kokkos_malloc<Space>("wring::buffer", capacity_)) {}
+  explicit Buffer(std::size_t bytes) : capacity_(round_up(bytes, 64)), data_(allocate(capacity_)) {}
   ~Buffer() { Kokkos::kokkos_free<Space>(data_); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -33,6 +34,15 @@ template <class Space> class Buffer {
   std::size_t capacity() const { return capacity_; }
 
  private:
+  /// Versions of Kokkos throw exceptions of various types where there is no more memory.
+  static void* allocate(std::size_t bytes) {
+    try {
+      return Kokkos::kokkos_malloc<Space>("wring::buffer", bytes);
+    } catch (const std::exception&) {
+      throw std::bad_alloc();
+    }
+  }
+
   std::size_t capacity_;
   void* data_;
 };

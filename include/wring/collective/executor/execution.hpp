@@ -43,9 +43,13 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   S& shared() { return shared_; }
   Job& job() { return job_; }
 
-  /// The plan, and where the codec runs. Devices: an instance of the operation's own, so that it overlaps with the user's work, kept
-  /// until the user comes with another one. Hosts have but one. Plans of one number are the same.
-  void use(const Plan& plan, std::uint64_t number, const Exec& exec);
+  /// Where the codec runs. Devices: an instance of the operation's own, so that it overlaps with the user's work, kept
+  /// until the user comes with another one. Hosts have but one.
+  void use(const Exec& exec);
+
+  /// The plan. Those of one number, greater than 0, are the same.
+  void follow(const Plan& plan, std::uint64_t number);
+  bool has_plan() const { return plan_number_ != 0; }
 
   /// Turns what the user gives into the tensors of the operation. What is wrong with it is left in `job().failure`.
   void take(std::span<const Operand<T>> operands, int rank, int ranks);
@@ -366,9 +370,13 @@ template <class Codec, class Link, class Exec>
 Execution<Codec, Link, Exec>::~Execution() = default;
 
 template <class Codec, class Link, class Exec>
-void Execution<Codec, Link, Exec>::use(const Plan& plan, std::uint64_t number, const Exec& exec) {
+void Execution<Codec, Link, Exec>::follow(const Plan& plan, std::uint64_t number) {
   if (number != std::exchange(plan_number_, 0)) shared_.plan = plan;
   plan_number_ = number;
+}
+
+template <class Codec, class Link, class Exec>
+void Execution<Codec, Link, Exec>::use(const Exec& exec) {
   if constexpr (host_accessible_v<Exec>) {
     shared_.exec = exec;
   } else if (!users_ || !(*users_ == exec)) {

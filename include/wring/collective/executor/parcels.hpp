@@ -123,9 +123,12 @@ template <class Codec, class Link, class Exec> class Parcels {
     if constexpr (S::staged) {
       return NoImage{};
     } else {
-      std::size_t count = 0, encoded = 0;
-      each_piece(step, [&](auto& piece) { ++count, encoded += piece.encoded ? 1 : 0; });
-      const bool wanted = work_.encodes(step) && (step.kind != Kind::send || encoded == 0);
+      std::size_t count = 0;
+      bool wanted = false, encoded = false;
+      each_piece(step, [&](auto& piece) {
+        ++count, wanted = wanted || work_.encodes(step, piece), encoded = encoded || piece.encoded;
+      });
+      if (step.kind == Kind::send && encoded) wanted = false;
       return typename Room<typename S::Space>::Image(s_.room, wanted ? count : 0,
                                                      wanted ? most_piece_bytes(step) : 0);
     }

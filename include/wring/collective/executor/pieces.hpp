@@ -57,9 +57,9 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
   using P = Piece<Codec, Exec>;
   explicit CombiningPieces(S& shared) : s_(shared) {}
 
-  /// Whether a step leaves pieces that it has encoded.
-  bool encodes(const Step& step) const {
-    if (step.kind == Kind::finish) return finishes(0);
+  /// Whether a step leaves the piece as something that it has encoded.
+  bool encodes(const Step& step, const P& piece) const {
+    if (step.kind == Kind::finish) return finishes(piece.range.item);
     return step.kind == Kind::send || step.kind == Kind::combine;
   }
 
@@ -206,7 +206,7 @@ template <class Codec, class Link, class Exec> class ValuePieces {
 
   bool accumulates(const P&) const { return false; }
 
-  bool encodes(const Step& step) const {
+  bool encodes(const Step& step, const P&) const {
     return step.wire == Wire::coded && (step.kind == Kind::send || step.kind == Kind::finish);
   }
 

@@ -30,8 +30,8 @@ template <class Codec, class Link, class Exec> class Segment {
 
   /// `mute`: this segment's messages have gone out already, poisoned; it only takes what peers send.
   void start(std::size_t index, const NextUses& uses, int channel, bool mute = false) {
-    mute_ = mute, uses_ = &uses, channel_ = channel, at_ = 0, posted_ = 0, waited_ = 0, closed_ = false,
-    running_ = true;
+    mute_ = mute, uses_ = &uses, channel_ = channel, at_ = 0, posted_ = 0, waited_ = 0, delivered_ = 0,
+    closed_ = false, running_ = true;
     unsent_.clear();
     parcels_.cut(index);
   }
@@ -230,10 +230,16 @@ template <class Codec, class Link, class Exec> class Segment {
     }
     const double begun = stamp();
     const Region region(Work::wire);
-    typename Link::Request request = s_.link->send(step.peer, channel_, message.span);
-    s_.report.bytes_sent += message.span.size();
+    Message& sent = outgoing_.emplace_back();  // first, for what is on its way needs its memory
+    sent.step = number, sent.bytes = std::move(message), sent.begin = begun;
+    try {
+      sent.request = s_.link->send(step.peer, channel_, sent.bytes.span);
+    } catch (...) {
+      outgoing_.pop_back();
+      throw;
+    }
+    s_.report.bytes_sent += sent.bytes.span.size();
     ++s_.report.messages;
-    outgoing_.push_back({number, std::move(message), std::move(request), begun});
   }
 
   /// Whether this rank, or its user, reads the values of a block after the current step.

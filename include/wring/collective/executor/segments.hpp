@@ -38,8 +38,9 @@ template <class Codec, class Link, class Exec> class Segments {
     s_.report.segments = count_ = s_.partition.segments();
     next_ = 0;
     uses_.analyse(s_.plan);
-    depth_ = std::min<std::size_t>(static_cast<std::size_t>(s_.options.depth), count_);
-    while (segments_.size() < depth_) segments_.push_back(std::make_unique<Segment<Codec, Link, Exec>>(s_));
+    const auto depth = std::min<std::size_t>(static_cast<std::size_t>(s_.options.depth), count_);
+    while (segments_.size() < depth) segments_.push_back(std::make_unique<Segment<Codec, Link, Exec>>(s_));
+    depth_ = depth;
     for (auto& segment : active()) start(*segment);
   }
 

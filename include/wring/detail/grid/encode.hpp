@@ -137,7 +137,7 @@ template <class T, class Q> struct BlockEncoder {
     Quanta<Q> quanta;
     quantise(x, m, quanta);
     if (stays_raw(quanta, m)) return padded(m * sizeof(T));
-    p.too_large += quanta.too_large;
+    p.too_large += quanta.too_large, p.quanta |= quanta.magnitudes;
     return payload_bytes<Q>(descriptor(quanta), m, sizeof(T));
   }
 

@@ -169,8 +169,8 @@ WRING_GRID_ROLLED(Vector16Level, WRING_GRID_NO_TARGET, 16)
 WRING_GRID_LEVEL(Vector16Level, WRING_GRID_NO_TARGET, 16)
 #endif
 #if WRING_GRID_X86_64
-#define WRING_GRID_AVX2 __attribute__((target("avx2,fma,bmi2,lzcnt")))
-#define WRING_GRID_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,lzcnt")))
+#define WRING_GRID_AVX2 __attribute__((target("avx2,fma,bmi2")))
+#define WRING_GRID_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")))
 WRING_GRID_UNROLLED(Avx2Level, WRING_GRID_AVX2, 32)
 WRING_GRID_LEVEL(Avx2Level, WRING_GRID_AVX2, 32)
 WRING_GRID_UNROLLED(Avx512Level, WRING_GRID_AVX512, 64)

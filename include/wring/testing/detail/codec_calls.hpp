@@ -55,6 +55,18 @@ template <class Codec, class Exec> class CodecCalls {
     return piece;
   }
 
+  std::optional<Bytes> encode_and_measure(Case& c, std::span<const T> values, double& max_abs)
+    requires MeasuringCompressor<Codec, Exec>
+  {
+    const auto input = Guarded<T>::exactly(values);
+    const std::string call =
+        "compress_and_measure of " + std::to_string(values.size()) + " values (" + c.where + ")";
+    return written(c, call, values.size(), c.codec.max_compressed_bytes(values.size()), std::byte{0xa5},
+                   [&](auto out, const Context& context) {
+                     return c.codec.compress_and_measure(exec_, input.constant(), out, context, max_abs);
+                   });
+  }
+
   std::optional<Bytes> combine(Case& c, const Bytes& a, const Bytes& b, std::size_t n, int terms)
     requires CombiningCompressor<Codec, Exec>
   {
