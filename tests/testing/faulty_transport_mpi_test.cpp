@@ -89,10 +89,10 @@ TEST_CASE("faulty transport over MPI: who waits for a stopped rank meets a deadl
   if (link.size() == 1) return;
   Faulty faulty(link, {.faults = {{.kind = FaultKind::stop, .messages = MessageKind::data, .number = 1}}});
   wring::Allreduce sum(wring::None<double>{}, faulty, wring::Ring{}, in_segments);
-  const Summed result = sum_up(sum, link.rank(), link.size(), std::chrono::milliseconds(300));
-  CHECK(result.cause == wring::Cause::timeout);
-  CHECK(link.session().retired());
-  MPI_Barrier(MPI_COMM_WORLD);
-  CHECK(sum_up(sum, link.rank(), link.size(), std::chrono::milliseconds(300)).cause ==
-        wring::Cause::abandoned);
+  CHECK(sum_up(sum, link.rank(), link.size(), std::chrono::milliseconds(300)).cause == wring::Cause::timeout);
+  // A rank may have heard of another's deadline before its own had passed: its link is not retired then.
+  const bool retired = link.session().retired();
+  CHECK(count_ranks(retired) > 0);
+  const wring::Cause next = sum_up(sum, link.rank(), link.size(), std::chrono::milliseconds(300)).cause;
+  CHECK(next == (retired ? wring::Cause::abandoned : wring::Cause::timeout));
 }

@@ -235,12 +235,13 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
       else if (s.wire == Wire::coded && s.budget >= plan.budgets)
         return complain("the algorithm's plan has a step of an unknown error class: " + describe(s));
     if (!by_owner) return;
-    std::vector<int> seen(static_cast<std::size_t>(plan.ranks), 0);
-    for (const int owner : plan.owner)
-      if (owner >= 0 && owner < plan.ranks) ++seen[static_cast<std::size_t>(owner)];
-    if (plan.owner.size() != static_cast<std::size_t>(plan.blocks) ||
-        seen != std::vector<int>(seen.size(), 1))
-      complain("the algorithm's plan must give every rank exactly one block to own");
+    std::vector<bool> owns(static_cast<std::size_t>(plan.ranks));
+    bool one_each = plan.blocks == plan.ranks && plan.owner.size() == owns.size();
+    for (const int owner : plan.owner) {
+      one_each = one_each && owner >= 0 && owner < plan.ranks && !owns[static_cast<std::size_t>(owner)];
+      if (one_each) owns[static_cast<std::size_t>(owner)] = true;
+    }
+    if (!one_each) complain("the algorithm's plan must give every rank exactly one block to own");
   }
 
   template <class Complain> void check_options(Complain complain) const {

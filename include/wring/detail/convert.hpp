@@ -87,17 +87,19 @@ template <class Element, class In, class Out, int run> struct ConvertRun {
 #undef WRING_CONVERT_LEVEL
 };
 
-/// An element in its computation type.
+/// Sets and returns `wide`: an element in its computation type.
 template <class T> struct Widen {
-  KOKKOS_INLINE_FUNCTION void operator()(const T& value, typename FloatTraits<T>::Wide& wide) const {
-    wide = load_element(value);
+  using Wide = typename FloatTraits<T>::Wide;
+  KOKKOS_INLINE_FUNCTION Wide& operator()(const T& value, Wide& wide) const {
+    return wide = load_element(value);
   }
 };
 
-/// The element nearest to a value in its computation type.
+/// Sets and returns `value`: the element nearest to a value in its computation type.
 template <class T> struct Narrow {
-  KOKKOS_INLINE_FUNCTION void operator()(const typename FloatTraits<T>::Wide& wide, T& value) const {
+  KOKKOS_INLINE_FUNCTION T& operator()(const typename FloatTraits<T>::Wide& wide, T& value) const {
     store_element(value, wide);
+    return value;
   }
 };
 
