@@ -213,10 +213,10 @@ TEST_CASE("cost: the ranks of a node share its link") {
   CHECK_THAT(seconds(Direct{}, {}, 4, whole(1 << 20), m), WithinRel(2 * 4 * n / 4 / 1e6, 0.01));
   // Added up in the node first, each node sends its half of the blocks, twice.
   CHECK_THAT(seconds(Hierarchical<>(2), {}, 4, whole(1 << 20), m), WithinRel(2 * n / 2 / 1e6, 0.01));
-  // Encoded pieces that combine are sent in full size within a node, and the node's sum when it leaves.
+  // Encoded pieces that combine are added up in full size within a node; what leaves it, and the result, is packed.
   Load load = whole(1 << 20);
   load.ratio = 4, load.combines = true;
-  CHECK_THAT(seconds(Hierarchical<>(2), {}, 4, load, m), WithinRel((n / 2 + n / 2 / 4) / 1e6, 0.01));
+  CHECK_THAT(seconds(Hierarchical<>(2), {}, 4, load, m), WithinRel(2 * n / 2 / 4 / 1e6, 0.01));
   m.inside_bandwidth = 1e6, m.bandwidth = unlimited;
   CHECK_THAT(seconds(Hierarchical<>(2), {}, 4, load, m), WithinRel((n / 2 + n / 2 / 4) / 1e6, 0.01));
   m.ranks_per_node = 4, m.inside_bandwidth = unlimited;

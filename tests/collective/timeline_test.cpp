@@ -235,6 +235,19 @@ static_assert(wring::SharedThreadTransport<ClockedLink> && wring::VirtualTimeTra
 
 }  // namespace
 
+TEST_CASE("timeline: what leaves a node is packed, with the node's sum in it", "[collective][timeline]") {
+  const std::size_t n = 40000;
+  const wring::Hierarchical<> by_node(2);
+  const Recorded run = recorded(wring::Grid<float>{}, AnyAlgorithm(by_node), 4, n, {.segment_bytes = 32768},
+                                wring::absolute(0.01));
+  std::uint64_t inside = 0, outside = 0;
+  for (const Timeline& t : run.timelines)
+    for (const auto& e : of_kind(t, Kind::send)) (e.rank / 2 == e.peer / 2 ? inside : outside) += e.bytes;
+  const std::size_t half_of_all = 4 * n / 2 * sizeof(float);
+  CHECK(inside > half_of_all);  // each rank gives half of its values to its neighbour, in full size
+  CHECK(outside < half_of_all * 13 / 32);  // sums up to 10 in steps of 0.005 take 12 bits
+}
+
 TEST_CASE("timeline: events of every rank agree with its report", "[collective][timeline]") {
   for (const int ranks : {1, 2, 4})
     for (const AnyAlgorithm& algorithm : {AnyAlgorithm(wring::Ring{}), AnyAlgorithm(wring::HalvingDoubling{}),

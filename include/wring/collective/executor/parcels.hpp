@@ -81,8 +81,10 @@ template <class Codec, class Link, class Exec> class Parcels {
     return message;
   }
 
-  /// Takes the pieces out of a message whose checksum is right; every size in it is checked all the same.
-  void accept(const Step& step, const HostBytes& message) {
+  /// Takes the pieces out of a message whose checksum is right; every size in it is checked all the same. `sent_next(block)`: whether
+  /// what comes of it is sent on as it is encoded then.
+  template <class SentNext>
+  void accept(const Step& step, const HostBytes& message, const SentNext& sent_next) {
     std::size_t count = 0;
     each_piece(step, [&](auto&) { ++count; });
     const std::byte* entry = message.span.data() + header_bytes;
@@ -98,7 +100,7 @@ template <class Codec, class Link, class Exec> class Parcels {
       auto theirs = on_device({message.buffer, message.span.subspan(at, e.bytes), message.span.data()});
       at += std::min(round_up(e.bytes, 64), message.span.size() - at);
       if (step.kind == Kind::combine)
-        work_.combine(piece, std::move(theirs), e.terms, step.wire, step.budget);
+        work_.combine(piece, std::move(theirs), e.terms, step.wire, step.budget, sent_next(piece.block));
       else
         work_.store(piece, std::move(theirs), e.terms, step.wire);
     });

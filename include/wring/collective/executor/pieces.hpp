@@ -84,10 +84,12 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
     return piece.encoded.span;
   }
 
-  /// A complete sum, if it is the result, goes to the user's memory at once, where the compressor can do that in the same pass.
-  void combine(P& piece, Bytes<typename S::Space> theirs, int terms, Wire wire, int /*budget*/) {
-    const bool wide = wire == Wire::raw, values = accumulates(piece);
-    if (!values) own(piece, wide);
+  /// A complete sum, if it is the result, goes to the user's memory at once, where the compressor can do that in the same pass. What
+  /// leaves a node next (`sent_next`) is packed for it.
+  void combine(P& piece, Bytes<typename S::Space> theirs, int terms, Wire wire, int /*budget*/,
+               bool sent_next) {
+    const bool values = accumulates(piece), wide = wire == Wire::raw && !sent_next;
+    if (!values) own(piece, wire == Wire::raw);
     piece.terms += terms;
     const bool complete = piece.terms == s_.plan.ranks && s_.is_output(piece.block);
     piece.delivered = complete && delivers(piece);
@@ -222,7 +224,8 @@ template <class Codec, class Link, class Exec> class ValuePieces {
     return piece.encoded.span;
   }
 
-  void combine(P& piece, Bytes<typename S::Space> theirs, int terms, Wire wire, int budget) {
+  void combine(P& piece, Bytes<typename S::Space> theirs, int terms, Wire wire, int budget,
+               bool /*sent_next*/) {
     piece.encoded.reset();
     piece.terms += terms;
     if (wire == Wire::raw || plain) {  // one pass, from wherever this rank's values are

@@ -10,8 +10,8 @@
 #include <wring/collective/executor/parcels.hpp>
 #include <wring/collective/executor/shared.hpp>
 #include <wring/collective/executor/unsent.hpp>
-#include <wring/collective/executor/uses.hpp>
 #include <wring/collective/executor/working.hpp>
+#include <wring/detail/uses.hpp>
 
 namespace wring::inline v0::detail {
 
@@ -242,16 +242,21 @@ template <class Codec, class Link, class Exec> class Segment {
     ++s_.report.messages;
   }
 
+  /// Of a block, after the current step.
+  Use next_use(int block, const Step& step) const {
+    return uses_->after(at_, static_cast<std::size_t>(block - step.first));
+  }
+
   /// Whether this rank, or its user, reads the values of a block after the current step.
   bool read_later(int block, const Step& step) const {
-    const Use use = uses_->after(at_, block, step.first);
+    const Use use = next_use(block, step);
     return use == Use::read || use == Use::send_raw || (use != Use::overwritten && s_.is_output(block));
   }
 
   /// Drops what no later step and no user reads.
   void forget(const Step& step) {
     parcels_.each_piece(step, [&](auto& piece) {
-      const Use use = uses_->after(at_, piece.block, step.first);
+      const Use use = next_use(piece.block, step);
       const bool output = s_.is_output(piece.block);
       if (use == Use::overwritten || (use == Use::nothing && !output)) {
         piece.encoded.reset();
@@ -282,10 +287,9 @@ template <class Codec, class Link, class Exec> class Segment {
       if (left_over) return;
       HostBytes taken = std::move(message.bytes);
       taken.span = received;
-      if (h.cause != 0)
-        s_.fail(failure_of(taken.span, h));
-      else
-        parcels_.accept(step, taken), forget(step);
+      if (h.cause != 0) return s_.fail(failure_of(taken.span, h));
+      parcels_.accept(step, taken, [&](int block) { return next_use(block, step) == Use::send; });
+      forget(step);
     });
     if (left_over)
       pass_over_first();

@@ -14,7 +14,7 @@
 #include <wring/collective/executor/ahead.hpp>
 #include <wring/collective/executor/segment.hpp>
 #include <wring/collective/executor/shared.hpp>
-#include <wring/collective/executor/uses.hpp>
+#include <wring/detail/uses.hpp>
 
 namespace wring::inline v0::detail {
 

@@ -8,6 +8,7 @@
 
 #include <wring/algorithm/load.hpp>
 #include <wring/algorithm/plan.hpp>
+#include <wring/detail/uses.hpp>
 #include <wring/machine.hpp>
 
 /// What the steps of a plan cost: what the executor does with every block, without values and without time.
@@ -31,7 +32,7 @@ struct Script {
 };
 
 /// Follows a plan and notes the work of each step. Blocks that go the same way together are followed as one, so that a plan's cost does
-/// not depend on the number of its blocks. Mirrors `CombiningPieces`, `ValuePieces` and `NextUses`.
+/// not depend on the number of its blocks. Mirrors `CombiningPieces` and `ValuePieces`.
 class Scribe {
  public:
   Scribe(Task task, const Load& load, const Machine& machine)
@@ -45,13 +46,13 @@ class Scribe {
     divide(plan);
     sums_wide_ = false;
     script.steps.resize(plan.steps.size());
-    if (!combining_) find_readers(plan);
+    uses_.analyse(plan, runs_.size(), [this](int block) { return run(block); });
     for (std::size_t s = 0; s < plan.steps.size(); ++s) {
       const Step& step = plan.steps[s];
       ScriptStep& out = script.steps[s] = {};
       out.kind = step.kind, out.peer = step.peer, out.blocks = step.last - step.first;
-      here_ = s;
-      for (std::size_t r = run(step.first); begin_[r] < step.last; ++r) follow(step, r, out);
+      const std::size_t first = run(step.first), last = run(step.last);
+      for (std::size_t r = first; r < last; ++r) follow(step, runs_[r], uses_.after(s, r - first), out);
     }
     close(script.close = {});
   }
@@ -85,31 +86,12 @@ class Scribe {
     return static_cast<std::size_t>(std::lower_bound(begin_.begin(), begin_.end(), block) - begin_.begin());
   }
 
-  /// For every coded send, whether this rank or its user reads the decoded values later.
-  void find_readers(const Plan& plan) {
-    enum class Next : std::uint8_t { nothing, overwritten, sent, read };
-    std::vector<Next> next(runs_.size(), Next::nothing);
-    first_reader_.assign(plan.steps.size() + 1, 0);
-    for (std::size_t s = 0; s < plan.steps.size(); ++s)
-      first_reader_[s + 1] = first_reader_[s] + run(plan.steps[s].last) - run(plan.steps[s].first);
-    read_later_.resize(first_reader_.back());
-    for (std::size_t s = plan.steps.size(); s-- > 0;) {
-      const Step& step = plan.steps[s];
-      std::size_t i = first_reader_[s];
-      for (std::size_t r = run(step.first); begin_[r] < step.last; ++r, ++i) {
-        read_later_[i] = next[r] == Next::read || (next[r] != Next::overwritten && runs_[r].output);
-        next[r] = step.kind == Kind::store                              ? Next::overwritten
-                  : step.kind == Kind::send && step.wire == Wire::coded ? Next::sent
-                                                                        : Next::read;
-      }
-    }
-  }
-
-  void follow(const Step& step, std::size_t r, ScriptStep& out) {
+  /// `next`: what becomes of the run after this step.
+  void follow(const Step& step, Run& run, Use next, ScriptStep& out) {
     if (combining_)
-      follow_encoded(step, runs_[r], out);
+      follow_encoded(step, run, next, out);
     else
-      follow_values(step, r, out);
+      follow_values(step, run, next, out);
   }
 
   static void work(ScriptStep& out, const Run& run, double seconds) {
@@ -127,7 +109,7 @@ class Scribe {
 
   double wire(const Run& run) const { return run.blocks * (run.summed ? sum_wire_ : own_wire_); }
 
-  void follow_encoded(const Step& step, Run& run, ScriptStep& out) {
+  void follow_encoded(const Step& step, Run& run, Use next, ScriptStep& out) {
     const bool wide = step.wire == Wire::raw && reduces(task_.collective);
     if (step.kind != Kind::store && !run.encoded) run.wide = wide && step.kind != Kind::finish;
     if (step.kind == Kind::store)
@@ -137,18 +119,19 @@ class Scribe {
     if (step.kind == Kind::send) out.wire += run.wide ? run.blocks : wire(run);
     if (step.kind == Kind::combine || (step.kind == Kind::finish && finishes_)) {
       work(out, run, combine_);
-      run.wide = sums_wide_ = wide && step.kind == Kind::combine;
+      run.wide = sums_wide_ = wide && step.kind == Kind::combine && next != Use::send;
     }
     if (step.kind == Kind::store) run.wide = sums_wide_;  // others have done as this rank did
     if (step.kind == Kind::combine || step.kind == Kind::store) take(step, run);
   }
 
-  void follow_values(const Step& step, std::size_t r, ScriptStep& out) {
-    Run& run = runs_[r];
+  void follow_values(const Step& step, Run& run, Use next, ScriptStep& out) {
     const bool coded = coded_ && step.wire == Wire::coded;
     switch (step.kind) {
     case Kind::send:
-      if (coded) encode_values(run, out, read_later_[first_reader_[here_] + r - this->run(step.first)]);
+      if (coded)
+        encode_values(run, out,
+                      next == Use::read || next == Use::send_raw || (next != Use::overwritten && run.output));
       out.wire += coded ? wire(run) : run.blocks;
       return;
     case Kind::combine:
@@ -187,9 +170,7 @@ class Scribe {
   double own_wire_, sum_wire_, encode_, combine_, decode_, add_, copy_;
   std::vector<int> begin_;  ///< of the runs, and the end
   std::vector<Run> runs_;
-  std::vector<std::size_t> first_reader_;
-  std::vector<char> read_later_;
-  std::size_t here_ = 0;
+  NextUses uses_;
   bool sums_wide_ = false;  ///< the latest sum is in full size
 };
 
