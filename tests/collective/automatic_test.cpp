@@ -380,5 +380,5 @@ TEST_CASE("automatic: in virtual time it is no slower than the ring with the def
     return last;
   };
   CAPTURE(p, bandwidth, n);
-  CHECK(seconds(Automatic(m)) <= 1.03 * seconds(Ring{}));
+  CHECK(seconds(Automatic(m)) <= 1.06 * seconds(Ring{}));
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <wring/algorithm/ring.hpp>
-#include <wring/collective/executor/partition.hpp>
+#include <wring/collective/executor/segments/partition.hpp>
 
 using wring::Collective;
 using wring::detail::Partition;

@@ -97,6 +97,34 @@ struct Codec : Complete {
 #if defined(CASE_finish)
   bool finishes() const { return true; }
 #endif
+// CASE_compress_and_measure expects: wring: a measuring compressor needs interchangeable and combine
+#if defined(CASE_compress_and_measure)
+  std::size_t compress_and_measure(int) { return 0; }
+#endif
+// CASE_compressed_bytes expects: wring: the compressor has a member compressed_bytes, which must be const
+#if defined(CASE_compressed_bytes)
+  std::size_t compressed_bytes(std::size_t n) { return n; }
+#endif
+// CASE_decompress_add expects: wring: the compressor has a member decompress_add, which must take the arguments
+#if defined(CASE_decompress_add)
+  template <class Exec> void decompress_add(const Exec&, std::span<const std::byte>, std::span<float>) {}
+#endif
+// CASE_fallback_blocks expects: wring: the compressor has a member fallback_blocks, which must be const
+#if defined(CASE_fallback_blocks)
+  std::uint64_t fallback_blocks = 0;
+#endif
+// CASE_scratch_bytes expects: wring: the compressor has a member scratch_bytes, which must be const
+#if defined(CASE_scratch_bytes)
+  std::size_t scratch_bytes() const { return 64; }
+#endif
+// CASE_lossless expects: wring: a lossless compressor needs a const member error
+#if defined(CASE_lossless)
+  static constexpr bool lossless = true;
+#endif
+// CASE_plain expects: wring: a plain compressor is lossless, too
+#if defined(CASE_plain)
+  static constexpr bool plain = true;
+#endif
   Codec() = default;
 };
 

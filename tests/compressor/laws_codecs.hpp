@@ -55,7 +55,9 @@ enum class Fault {
   differs_from_itself,
   large_becomes_small,
   accumulates_other_bytes,
-  accumulates_other_values
+  accumulates_other_values,
+  accumulates_not_in_place,
+  accumulates_without_checks
 };
 
 template <class T> T load(Bytes from, std::size_t index) {
@@ -229,11 +231,13 @@ class Steps {
   std::size_t accumulate(const Exec& exec, std::span<const float> values, Bytes piece, Space out,
                          std::span<float> result, const Context& context) {
     std::vector<std::byte> own(max_compressed_bytes(values.size()));
+    if (has(Fault::accumulates_not_in_place) && result.size() > 9) result[9] = 0;
     compress(exec, values, own, context);
     return accumulate(exec, Bytes(own), piece, out, result, context);
   }
   template <class Exec> std::size_t accumulate(const Exec& exec, Bytes own, Bytes piece, Space out,
                                                std::span<float> result, const Context& context) {
+    if (has(Fault::accumulates_without_checks) && piece.size() < own.size()) throw std::out_of_range("piece");
     const std::size_t bytes = combine(exec, own, piece, out, context);
     Context complete = context;
     complete.phase = Phase::final;

@@ -127,4 +127,6 @@ TEST_CASE("the compressor laws catch what is wrong with a combination", "[compre
   CHECK(breaks(Steps{Fault::large_becomes_small}, "anticipation") == "anticipation");
   CHECK(breaks(Steps{Fault::accumulates_other_bytes}, "accumulating") == "accumulating");
   CHECK(breaks(Steps{Fault::accumulates_other_values}, "accumulating") == "accumulating");
+  CHECK(breaks(Steps{Fault::accumulates_not_in_place}, "accumulating") == "accumulating");
+  CHECK(breaks(Steps{Fault::accumulates_without_checks}, "damage") == "damage");
 }

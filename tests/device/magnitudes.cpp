@@ -2,7 +2,7 @@
 // What a bound asks of the input.
 #include "elements.hpp"
 
-#include <wring/collective/executor/magnitudes.hpp>
+#include <wring/collective/executor/agreement/magnitudes.hpp>
 
 namespace wring::inline v0::detail {
 

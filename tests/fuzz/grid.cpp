@@ -62,6 +62,26 @@ template <class T> void combines(wring::Grid<T>& codec, const Context& c, std::s
   });
 }
 
+/// Own values, or a piece, added to a piece in the pass that decodes the sum: accepted where combining is, with the same bytes and values.
+template <class T> void accumulates(wring::Grid<T>& codec, const Context& c, std::span<const std::byte> a,
+                                    std::span<const std::byte> b) {
+  if (!codec.accumulates()) return;
+  Exactly<std::byte> expected(codec.max_combined_bytes(c.count, c.ranks)), out(expected.span().size());
+  Exactly<T> result(c.count);
+  std::size_t bytes = 0, most = 0;
+  const bool one = accepts([&] { bytes = codec.combine(Exec{}, a, b, expected.span(), c); });
+  const bool two = accepts([&] { most = codec.accumulate(Exec{}, a, b, out.span(), result.span(), c); });
+  require(one == two, "only one of combine and accumulate accepts two pieces");
+  if (one)
+    require(bytes == most && std::memcmp(expected.span().data(), out.span().data(), bytes) == 0,
+            "combine and accumulate write different bytes");
+  const Exactly<T> zeros(c.count);
+  accepts([&] {
+    most = codec.accumulate(Exec{}, std::span<const T>(zeros.span()), b, out.span(), result.span(), c);
+    require(most <= out.span().size(), "accumulate says that it wrote more than it may");
+  });
+}
+
 template <class T> void pieces(Input input) {
   Context c;
   wring::detail::GridParameters p;
@@ -78,6 +98,8 @@ template <class T> void pieces(Input input) {
   const Exactly<std::byte> a(all.span().first(at)), b(all.span().subspan(at));
   combines(*codec, c, a.span(), b.span());
   combines(*codec, c, all.span(), all.span());
+  accumulates(*codec, c, a.span(), b.span());
+  accumulates(*codec, c, all.span(), all.span());
 }
 
 void fuzz(Input input) {

@@ -144,7 +144,7 @@ class Automatic {
 
   void consider_riding(const Situation& s, Choice& choice) const {
     Load load = s.load;
-    load.measured = s.measured_otherwise;
+    load.measured = s.measured_otherwise, load.ahead = false;
     const double seconds = predict_riding_along(*s.ride, s.task, s.ranks, load, machine_).seconds;
     if (seconds > choice.seconds) return;
     choice.rides_along = true;

@@ -65,10 +65,13 @@ inline void append(Prediction& p, const Prediction& more) {
       p.busy_seconds += more.busy_seconds;
 }
 
-/// Measuring the inputs, the agreement before anything moves, and the confirmation.
+/// Measuring or encoding the inputs, the agreement before anything moves, and the confirmation.
 inline Prediction predict_agreement(int ranks, const Load& load, const Machine& m) {
   Prediction p;
-  if (load.measured) p.seconds = p.busy_seconds = static_cast<double>(load.bytes) / m.measure;
+  const auto bytes = static_cast<double>(load.bytes);
+  if (load.measured) p.seconds += bytes / m.measure;
+  if (load.ahead) p.seconds += bytes / m.encode;
+  p.busy_seconds = p.seconds;
   append(p, predict_heads(ranks, m));
   if (load.confirm) append(p, predict_heads(ranks, m));
   return p;

@@ -119,9 +119,9 @@ class Hierarchical {
 
   /// Differs when the node sizes, or those of a nested `Hierarchical`, differ.
   std::uint64_t layout() const {
-    detail::Fnv h;
+    detail::Hasher h;
     h.add(uniform_).add(sizes_.size());
-    for (int size : sizes_) h.add_signed(size);
+    for (int size : sizes_) h.add(size);
     return h.add(layout_of(intra_)).add(layout_of(inter_)).value();
   }
 

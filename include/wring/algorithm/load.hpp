@@ -23,6 +23,7 @@ struct Load {
       false;  ///< what was encoded need not be decoded again by the rank that holds it (LosslessCompressor)
   bool finishes = false;  ///< complete sums are worked on once more (FinishingCompressor)
   bool measured = false;  ///< the inputs are measured first, for a bound
+  bool ahead = false;  ///< or encoded before the ranks agree, and measured on the way (MeasuringCompressor)
 
   std::size_t segment_bytes = 128 * 1024;  ///< `Options::segment_bytes`
   int depth = 4;                           ///< `Options::depth`

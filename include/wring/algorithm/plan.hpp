@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <wring/detail/hash.hpp>
 #include <wring/operation.hpp>
 
 namespace wring::inline v0 {
@@ -35,6 +36,9 @@ struct Step {
   std::int32_t peer = -1, first = 0, last = 0;
   friend constexpr bool operator==(const Step&, const Step&) = default;
 };
+
+/// Whether a step of this kind takes a message that has come.
+constexpr bool takes_message(Kind kind) { return kind == Kind::combine || kind == Kind::store; }
 
 /// All that one rank does in one collective operation, in this order. A plan knows blocks and ranks; it knows neither
 /// values nor bytes.
@@ -85,20 +89,6 @@ struct Plan {
 
 namespace detail {
 
-/// FNV-1a over integers, each taken as eight bytes, least significant first: the same on every machine.
-class Fnv {
- public:
-  Fnv& add(std::uint64_t x) {
-    for (int i = 0; i < 8; ++i, x >>= 8) state_ = (state_ ^ (x & 0xff)) * 1099511628211u;
-    return *this;
-  }
-  Fnv& add_signed(std::int64_t x) { return add(static_cast<std::uint64_t>(x)); }
-  std::uint64_t value() const { return state_; }
-
- private:
-  std::uint64_t state_ = 14695981039346656037u;
-};
-
 /// The remainder in [0, n), also for negative a.
 constexpr int modulo(int a, int n) { return (a % n + n) % n; }
 
@@ -106,15 +96,12 @@ constexpr int modulo(int a, int n) { return (a % n + n) % n; }
 
 /// A number for a whole plan. Ranks that run one operation compare name and hash of `plan(task, 0, ranks)` beforehand.
 inline std::uint64_t hash(const Plan& plan) {
-  detail::Fnv h;
-  h.add_signed(plan.rank).add_signed(plan.ranks).add_signed(plan.blocks).add_signed(plan.budgets);
-  h.add_signed(plan.widest).add(plan.owner.size());
-  for (int rank : plan.owner) h.add_signed(rank);
+  detail::Hasher h;
+  h.add(plan.rank).add(plan.ranks).add(plan.blocks).add(plan.budgets).add(plan.widest).add(plan.owner.size());
+  for (const int rank : plan.owner) h.add(rank);
   h.add(plan.steps.size());
-  for (const Step& s : plan.steps) {
-    h.add(static_cast<std::uint64_t>(s.kind)).add(static_cast<std::uint64_t>(s.wire)).add(s.budget);
-    h.add_signed(s.peer).add_signed(s.first).add_signed(s.last);
-  }
+  for (const Step& s : plan.steps)
+    h.add(s.kind).add(s.wire).add(s.budget).add(s.peer).add(s.first).add(s.last);
   return h.value();
 }
 

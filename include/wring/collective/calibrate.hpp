@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include <wring/collective/executor/calibration.hpp>
+#include <wring/collective/executor/choosing/calibration.hpp>
 #include <wring/collective/request.hpp>
 #include <wring/machine.hpp>
 #include <wring/transport/concept.hpp>

@@ -18,7 +18,7 @@
 #include <wring/algorithm/verify.hpp>
 #include <wring/collective/calibrate.hpp>
 #include <wring/collective/engines.hpp>
-#include <wring/collective/executor/situation.hpp>
+#include <wring/collective/executor/choosing/situation.hpp>
 #include <wring/collective/executor/view_execution.hpp>
 #include <wring/collective/group.hpp>
 #include <wring/collective/options.hpp>

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
 #include <wring/compressor/concept.hpp>
 
@@ -52,6 +53,56 @@ template <class C, class Exec> constexpr void explain_calls() {
       "wring: the compressor has no member decompress(exec, std::span<const std::byte> bytes, "
       "std::span<value_type> values, "
       "const wring::Context&): see docs/concepts.md");
+}
+
+/// `has_NAME<C>`: whether C has a member of that name, whatever its type: it is then ambiguous beside another one. (Final classes cannot
+/// be asked.)
+struct Nameless {};
+#define WRING_FIND_MEMBER(NAME)                                                                              \
+  struct Other_##NAME {                                                                                      \
+    int NAME;                                                                                                \
+  };                                                                                                         \
+  template <class C> struct Beside_##NAME : std::conditional_t<std::is_final_v<C>, Nameless, C>,             \
+                                            Other_##NAME {};                                                 \
+  template <class C> inline constexpr bool has_##NAME = !requires { &Beside_##NAME<C>::NAME; };
+WRING_FIND_MEMBER(compress_and_measure)
+WRING_FIND_MEMBER(compressed_bytes)
+WRING_FIND_MEMBER(decompress_add)
+WRING_FIND_MEMBER(fallback_blocks)
+WRING_FIND_MEMBER(scratch_bytes)
+#undef WRING_FIND_MEMBER
+
+/// Abilities of one member. A name that is there must be what it says.
+template <class C, class Exec> constexpr void explain_names() {
+  static_assert(
+      !has_compress_and_measure<C> || MeasuringCompressor<C, Exec>,
+      "wring: a measuring compressor needs interchangeable and combine with all that belongs to them, and "
+      "compress_and_measure(exec, values, bytes, context, double& max_abs) that returns the number of bytes "
+      "written: see MeasuringCompressor in docs/concepts.md");
+  static_assert(
+      !has_compressed_bytes<C> || FixedSizeCompressor<C, Exec>,
+      "wring: the compressor has a member compressed_bytes, which must be const, take the number of values "
+      "and return a size: see FixedSizeCompressor in docs/concepts.md");
+  static_assert(
+      !has_decompress_add<C> || AddingCompressor<C, Exec>,
+      "wring: the compressor has a member decompress_add, which must take the arguments of decompress: see "
+      "AddingCompressor in docs/concepts.md");
+  static_assert(!has_fallback_blocks<C> || CountsFallbacks<C, Exec>,
+                "wring: the compressor has a member fallback_blocks, which must be const, without arguments, "
+                "and return "
+                "a number: see CountsFallbacks in docs/concepts.md");
+  static_assert(
+      !has_scratch_bytes<C> || ScratchCompressor<C, Exec>,
+      "wring: the compressor has a member scratch_bytes, which must be const, take the number of values and "
+      "return a size: see ScratchCompressor in docs/concepts.md");
+  constexpr bool lossless = requires { requires C::lossless; };
+  static_assert(
+      !lossless || LosslessCompressor<C, Exec>,
+      "wring: a lossless compressor needs a const member error(double max_abs), which returns 0: see "
+      "LosslessCompressor in docs/concepts.md");
+  constexpr bool plain = requires { requires C::plain; };
+  static_assert(!plain || PlainCompressor<C, Exec>,
+                "wring: a plain compressor is lossless, too: see PlainCompressor in docs/concepts.md");
 }
 
 /// Abilities that are there by half: a misspelt or forgotten member would otherwise switch the ability off in silence.
@@ -130,7 +181,7 @@ template <class C, class Exec = Kokkos::DefaultHostExecutionSpace> constexpr voi
                   "wring::bhalf_t, an integer or a "
                   "complex number: see docs/concepts.md");
     explain_calls<C, Exec>();
-    if constexpr (Compressor<C, Exec>) explain_abilities<C, Exec>();
+    if constexpr (Compressor<C, Exec>) explain_abilities<C, Exec>(), explain_names<C, Exec>();
   }
 }
 

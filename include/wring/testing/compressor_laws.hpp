@@ -328,10 +328,7 @@ template <class Codec, class Exec> class CompressorLaws {
     if constexpr (MeasuringCompressor<Codec, Exec>)
       for (std::size_t rank = 0; rank < pieces.size(); ++rank) measures(c, values[rank], pieces[rank]);
     if constexpr (AccumulatingCompressor<Codec, Exec>)
-      if (c.codec.accumulates()) {
-        accumulates(c, values[0], pieces[1], *ab, n);
-        accumulates(c, pieces[0], pieces[1], *ab, n);
-      }
+      if (c.codec.accumulates()) accumulates(c, values, pieces, *ab);
     decodes_to_the_result(c, values, *left, n, allowed);
   }
 
@@ -348,7 +345,26 @@ template <class Codec, class Exec> class CompressorLaws {
       fail("measuring", "compress_and_measure misses the largest value (" + c.where + ")");
   }
 
-  /// One pass gives what encoding, combining and decoding give.
+  /// One pass gives what encoding, combining and decoding give: from values and from bytes, in place, for pieces of both forms.
+  void accumulates(Case& c, const std::vector<std::vector<T>>& values, const std::vector<Bytes>& pieces,
+                   const Bytes& ab) {
+    const std::size_t n = values[0].size();
+    accumulates(c, values[0], pieces[1], ab, n);
+    accumulates(c, pieces[0], pieces[1], ab, n);
+    std::vector<T> there(n), here = values[0];
+    const auto sum = calls_.accumulate(c, values[0], pieces[1], n, 2, std::span(there)),
+               in_place = calls_.accumulate_in_place(c, here, pieces[1], 2);
+    if (sum && in_place && (*sum != *in_place || !same_bytes<T>(there, here)))
+      fail("accumulating", "accumulate is not the same in place (" + c.where + ")");
+    Case wide = c;
+    wide.context.wide = true;
+    const auto a = calls_.encode(wide, values[0]), b = calls_.encode(wide, values[1]);
+    if (!a || !b) return;
+    if (const auto mixed = calls_.combine(c, pieces[0], *b, n, 2)) accumulates(c, values[0], *b, *mixed, n);
+    if (const auto both = calls_.combine(c, *a, *b, n, 2)) accumulates(c, *a, *b, *both, n);
+    if (const auto sum_wide = calls_.combine(wide, *a, *b, n, 2)) accumulates(wide, *a, *b, *sum_wide, n);
+  }
+
   template <class Own> void accumulates(Case& c, const std::vector<Own>& own, const Bytes& piece,
                                         const Bytes& expected, std::size_t n) {
     std::vector<T> result(n);

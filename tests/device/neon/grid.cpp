@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The kernels that run on every processor, for one with registers of 16 bytes that is not an x86-64.
-#include <wring/collective/executor/magnitudes.hpp>
+#include <wring/collective/executor/agreement/magnitudes.hpp>
 #include <wring/compressor/grid.hpp>
 
 namespace wring::inline v0 {

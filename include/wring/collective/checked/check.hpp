@@ -21,7 +21,7 @@
 #include <wring/collective/allgather.hpp>
 #include <wring/collective/checked/judge.hpp>
 #include <wring/collective/checked/tensor.hpp>
-#include <wring/collective/executor/division.hpp>
+#include <wring/collective/executor/agreement/division.hpp>
 #include <wring/collective/request.hpp>
 #include <wring/compressor/none.hpp>
 #include <wring/error.hpp>

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <wring/bound.hpp>
-#include <wring/collective/executor/buffers.hpp>
-#include <wring/collective/executor/magnitudes.hpp>
+#include <wring/collective/executor/agreement/magnitudes.hpp>
+#include <wring/collective/executor/memory/buffers.hpp>
 #include <wring/operation.hpp>
 #include <wring/view/kinds.hpp>
 #include <wring/view/pack.hpp>

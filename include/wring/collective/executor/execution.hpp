@@ -10,14 +10,14 @@
 #include <utility>
 
 #include <wring/algorithm/plan.hpp>
-#include <wring/collective/executor/agreement.hpp>
-#include <wring/collective/executor/exchange.hpp>
-#include <wring/collective/executor/exchange_data.hpp>
+#include <wring/collective/executor/agreement/agreement.hpp>
+#include <wring/collective/executor/agreement/exchange.hpp>
+#include <wring/collective/executor/agreement/exchange_data.hpp>
+#include <wring/collective/executor/agreement/parameters.hpp>
 #include <wring/collective/executor/job.hpp>
 #include <wring/collective/executor/operands.hpp>
 #include <wring/collective/executor/operation_state.hpp>
-#include <wring/collective/executor/parameters.hpp>
-#include <wring/collective/executor/segments.hpp>
+#include <wring/collective/executor/segments/segments.hpp>
 #include <wring/collective/executor/shared.hpp>
 #include <wring/detail/sentence.hpp>
 
@@ -74,7 +74,6 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
  private:
   enum class Stage { agreeing, moving, confirming, leaving, done, orphaned };
-  static constexpr std::size_t most_in_flight = 1000;  ///< on one link: fewer than operations_apart
 
   /// Segments take the channels after the first, which is for the exchanges.
   int channel(std::size_t slot) const {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <wring/algorithm/plan.hpp>
-#include <wring/collective/executor/experience.hpp>
-#include <wring/collective/executor/message.hpp>
+#include <wring/collective/executor/agreement/experience.hpp>
+#include <wring/collective/executor/failure.hpp>
 #include <wring/collective/options.hpp>
 
 namespace wring::inline v0::detail {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <wring/bound.hpp>
-#include <wring/collective/executor/buffers.hpp>
 #include <wring/collective/executor/job.hpp>
+#include <wring/collective/executor/memory/buffers.hpp>
 #include <wring/collective/executor/shared.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <wring/collective/executor/message.hpp>
+#include <wring/collective/executor/failure.hpp>
 #include <wring/collective/report.hpp>
 #include <wring/transport/session.hpp>
 

@@ -13,11 +13,11 @@
 
 #include <wring/algorithm/plan.hpp>
 #include <wring/bound.hpp>
-#include <wring/collective/executor/buffers.hpp>
-#include <wring/collective/executor/magnitudes.hpp>
-#include <wring/collective/executor/message.hpp>
-#include <wring/collective/executor/partition.hpp>
-#include <wring/collective/executor/room.hpp>
+#include <wring/collective/executor/agreement/magnitudes.hpp>
+#include <wring/collective/executor/memory/buffers.hpp>
+#include <wring/collective/executor/memory/room.hpp>
+#include <wring/collective/executor/segments/message.hpp>
+#include <wring/collective/executor/segments/partition.hpp>
 #include <wring/collective/options.hpp>
 #include <wring/collective/report.hpp>
 #include <wring/collective/timeline.hpp>

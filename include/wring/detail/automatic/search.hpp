@@ -66,7 +66,7 @@ class Search {
     if (segment_bytes > most / static_cast<std::size_t>(std::max(1, widest))) return std::nullopt;
     Load load = s_.load;
     load.segment_bytes = segment_bytes, load.depth = depth;
-    if (!route.compressed()) load.measured = s_.measured_otherwise;
+    if (!route.compressed()) load.measured = s_.measured_otherwise, load.ahead = false;
     return Outlook{route, segment_bytes, depth, predict(route, s_.task, s_.ranks, load, machine_).seconds};
   }
 

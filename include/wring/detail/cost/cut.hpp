@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include <wring/algorithm/load.hpp>
+#include <wring/detail/pipeline.hpp>
 
 namespace wring::inline v0::detail {
 
@@ -16,7 +17,6 @@ class Cut {
   static constexpr std::size_t rounds = 4;
 
   Cut(const Load& load, int blocks, bool follow_all = false) {
-    constexpr std::size_t unit_values = 512;
     const std::size_t unit = unit_values * load.value_bytes,
                       n = static_cast<std::size_t>(std::max(1, blocks));
     const std::size_t units = (load.bytes + unit - 1) / unit, longest = (units + n - 1) / n;

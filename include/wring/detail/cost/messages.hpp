@@ -23,7 +23,7 @@ inline std::size_t number_messages(Script& script) {
     sends.push_back(&step);
   }
   for (ScriptStep& step : script.steps) {
-    if (step.kind != Kind::combine && step.kind != Kind::store) continue;
+    if (!takes_message(step.kind)) continue;
     if (receives == sends.size() || sends[receives]->blocks != step.blocks)
       throw InvalidArgument(
           "predict: the algorithm says that it is symmetric, but a receive has no send like it");
@@ -46,8 +46,7 @@ inline std::size_t number_messages(std::span<Script> scripts) {
     std::uint32_t order = 0;
     for (ScriptStep& step : scripts[r].steps) {
       if (step.kind == Kind::send) sends.push_back({step.peer, rank, order++, &step});
-      if (step.kind == Kind::combine || step.kind == Kind::store)
-        receives.push_back({rank, step.peer, order++, &step});
+      if (takes_message(step.kind)) receives.push_back({rank, step.peer, order++, &step});
     }
   }
   std::sort(sends.begin(), sends.end());

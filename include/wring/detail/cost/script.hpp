@@ -39,8 +39,8 @@ class Scribe {
       : task_(task), combining_(load.coded && load.combines), finishes_(load.finishes), coded_(load.coded),
         lossless_(load.lossless), own_wire_(load.coded ? 1 / load.ratio : 1),
         sum_wire_(load.coded && load.sum_ratio > 0 ? 1 / load.sum_ratio : own_wire_),
-        encode_(1 / machine.encode), combine_(1 / machine.combine), decode_(1 / machine.decode),
-        add_(1 / machine.add), copy_(1 / machine.copy) {}
+        encode_(load.ahead ? 0 : 1 / machine.encode), combine_(1 / machine.combine),
+        decode_(1 / machine.decode), add_(1 / machine.add), copy_(1 / machine.copy) {}
 
   void write(const Plan& plan, Script& script) {
     divide(plan);
@@ -122,7 +122,7 @@ class Scribe {
       run.wide = sums_wide_ = wide && step.kind == Kind::combine && next != Use::send;
     }
     if (step.kind == Kind::store) run.wide = sums_wide_;  // others have done as this rank did
-    if (step.kind == Kind::combine || step.kind == Kind::store) take(step, run);
+    if (takes_message(step.kind)) take(step, run);
   }
 
   void follow_values(const Step& step, Run& run, Use next, ScriptStep& out) {

@@ -9,6 +9,7 @@
 
 #include <wring/detail/cost/cut.hpp>
 #include <wring/detail/cost/script.hpp>
+#include <wring/detail/pipeline.hpp>
 #include <wring/detail/wires.hpp>
 
 namespace wring::inline v0::detail {
@@ -17,11 +18,8 @@ namespace wring::inline v0::detail {
 /// takes one step in its turn, and all work of a rank is done one piece after the other.
 class Walk {
  public:
-  static constexpr std::size_t window = 4;     ///< sends of a segment that may be on their way
-  static constexpr std::size_t channels = 31;  ///< segments in flight that do not share one
-  static constexpr double header_bytes = 64;
-  static constexpr double piece_bytes =
-      40;  ///< for the entry of a piece in its message, and to round it up, on average
+  /// For the entry of a piece in its message, and to round it up, on average.
+  static constexpr double piece_bytes = 40;
 
   void start(const Cut& cut, const Machine& machine) {
     cut_ = &cut, machine_ = &machine;
@@ -44,8 +42,9 @@ class Walk {
       const double ready = ready_at(slot, script, world);
       earliest = std::min(earliest, ready);
       if (ready > now) continue;
-      turn_ = at + 1 < slots_.size() ? at + 1 : 0;
-      return {now + step(now, slot, script, world), true};
+      const double seconds = step(now, slot, script, world);
+      turn_ = goes_on(slot, script) ? at : at + 1 < slots_.size() ? at + 1 : 0;
+      return {now + seconds, true};
     }
     return {earliest, false};
   }
@@ -62,14 +61,14 @@ class Walk {
  private:
   struct Slot {
     std::size_t segment = 0, at = 0, sends = 0;
-    std::array<double, window> left{};  ///< when its latest messages have left
+    std::array<double, sends_in_flight> left{};  ///< when its latest messages have left
     bool running = false, closed = false;
   };
 
   bool start(Slot& slot) {
     if (next_ == cut_->followed()) return false;
     for (const Slot& other : slots_)
-      if (other.running && next_ - other.segment >= channels) return false;
+      if (other.running && next_ - other.segment >= segment_channels) return false;
     slot = {}, slot.running = true, slot.segment = next_++;
     return true;
   }
@@ -78,10 +77,16 @@ class Walk {
     if (slot.at < script.steps.size()) {
       const ScriptStep& step = script.steps[slot.at];
       if (step.kind == Kind::finish) return 0;
-      if (step.kind == Kind::send) return slot.sends < window ? 0 : slot.left[slot.sends % window];
+      if (step.kind == Kind::send)
+        return slot.sends < sends_in_flight ? 0 : slot.left[slot.sends % sends_in_flight];
       return world.arrival(slot.segment, step.message);
     }
-    return slot.closed && slot.sends > 0 ? slot.left[(slot.sends - 1) % window] : 0;
+    return slot.closed && slot.sends > 0 ? slot.left[(slot.sends - 1) % sends_in_flight] : 0;
+  }
+
+  /// Whether its next step needs no message: that comes before the steps of other segments.
+  static bool goes_on(const Slot& slot, const Script& script) {
+    return slot.running && slot.at < script.steps.size() && !takes_message(script.steps[slot.at].kind);
   }
 
   double message_bytes(const ScriptStep& step, double block) const {
@@ -109,7 +114,7 @@ class Walk {
     const double bytes = message_bytes(step, block);
     const double seconds = spend(slot, work(step, block) + machine_->overhead + bytes / machine_->copy);
     if (step.kind == Kind::send) {
-      slot.left[slot.sends++ % window] = world.send(now + seconds, slot.segment, step, bytes);
+      slot.left[slot.sends++ % sends_in_flight] = world.send(now + seconds, slot.segment, step, bytes);
       sent_ += bytes * cut_->weight(slot.segment);
     }
     return seconds;

@@ -98,6 +98,24 @@ template <class Codec, class Exec> class CodecCalls {
     return sum;
   }
 
+  /// The same for values whose own memory takes the result.
+  std::optional<Bytes> accumulate_in_place(Case& c, std::vector<T>& values, const Bytes& piece, int terms) {
+    Guarded<T> memory(values.size());
+    std::copy(values.begin(), values.end(), memory.span().begin());
+    const auto theirs = exact(piece);
+    Case hop = with(c, Phase::hop, terms);
+    const std::string call =
+        "accumulate in place of " + std::to_string(values.size()) + " values (" + c.where + ")";
+    const auto sum = written(hop, call, values.size(), c.codec.max_combined_bytes(values.size(), terms),
+                             std::byte{0xa5}, [&](auto out, const Context& context) {
+                               return hop.codec.accumulate(exec_, std::span<const T>(memory.span()),
+                                                           theirs.constant(), out, memory.span(), context);
+                             });
+    if (!memory.intact()) fail("bounds", call + " wrote outside the values");
+    std::copy(memory.span().begin(), memory.span().end(), values.begin());
+    return sum;
+  }
+
   std::optional<Bytes> finish(Case& c, const Bytes& sum, std::size_t n, int terms) {
     if constexpr (FinishingCompressor<Codec, Exec>) {
       if (!c.codec.finishes()) return sum;
@@ -172,9 +190,24 @@ template <class Codec, class Exec> class CodecCalls {
       refuses([&] { hop.codec.combine(exec_, other.constant(), bytes, out.span(), context); });
       if constexpr (FinishingCompressor<Codec, Exec>)
         if (hop.codec.finishes()) refuses([&] { hop.codec.finish(exec_, bytes, out.span(), context); });
+      if constexpr (AccumulatingCompressor<Codec, Exec>)
+        if (hop.codec.accumulates()) accumulate_damaged(hop, bytes, other.constant(), out.span(), context);
     });
     if (!out.intact()) fail("bounds", call + " wrote outside its space");
     if (thrown) fail("damage", call + " threw " + *thrown + ", not a CodecError");
+  }
+
+  void accumulate_damaged(Case& hop, std::span<const std::byte> damaged, std::span<const std::byte> good,
+                          std::span<std::byte> out, const Context& context) {
+    const std::vector<T> zeros(context.count);
+    Guarded<T> result(context.count);
+    const auto accumulate = [&](auto own, std::span<const std::byte> piece) {
+      refuses([&] { hop.codec.accumulate(exec_, own, piece, out, result.span(), context); });
+    };
+    accumulate(damaged, good), accumulate(good, damaged);
+    accumulate(std::span<const T>(zeros), damaged);
+    if (!result.intact())
+      fail("bounds", "accumulate of damaged bytes wrote outside the values (" + hop.where + ")");
   }
 
   static Case with(const Case& c, Phase phase, int terms) {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include <wring/collective/executor/exchange.hpp>
-#include <wring/collective/executor/magnitudes.hpp>
+#include <wring/collective/executor/agreement/exchange.hpp>
+#include <wring/collective/executor/agreement/magnitudes.hpp>
 #include <wring/error.hpp>
 
 /// What travels behind the heads: the magnitudes of a group's tensors, or everybody's data when they ride along.

@@ -11,14 +11,13 @@
 #include <vector>
 
 #include <wring/algorithm/recursive_doubling.hpp>
-#include <wring/collective/executor/head.hpp>
+#include <wring/collective/executor/agreement/head.hpp>
 #include <wring/collective/executor/unsent.hpp>
 #include <wring/collective/executor/working.hpp>
+#include <wring/detail/pipeline.hpp>
 #include <wring/transport/concept.hpp>
 
 namespace wring::inline v0::detail {
-
-inline constexpr std::size_t ride_along_room = 65536;  ///< the most bytes behind a head
 
 /// What travels behind the head of an exchange and is merged on the way.
 class ExchangeData {
@@ -82,7 +81,7 @@ template <Transport Link> class Exchange {
       const Step& step = plan_.steps[at_];
       bool left_over = false;
       if (step.kind == Kind::send) send(link, step.peer);
-      if (step.kind == Kind::combine || step.kind == Kind::store) {
+      if (takes_message(step.kind)) {
         const std::optional<std::size_t> bytes = poll(link);
         if (!bytes) return result;
         posted_ = false;
@@ -103,7 +102,7 @@ template <Transport Link> class Exchange {
   bool drain(Link& link) {
     bool idle = send_unsent(link);
     for (; at_ < plan_.steps.size(); ++at_) {
-      if (plan_.steps[at_].kind != Kind::combine && plan_.steps[at_].kind != Kind::store) continue;
+      if (!takes_message(plan_.steps[at_].kind)) continue;
       try {
         post_after(link, at_);
       } catch (...) {  // nothing more can be taken
@@ -170,7 +169,7 @@ template <Transport Link> class Exchange {
   /// Receives are posted as early as they can be: the next one as soon as the one before has come.
   void post_after(Link& link, std::size_t from) {
     for (std::size_t s = from; s < plan_.steps.size() && !posted_; ++s)
-      if (plan_.steps[s].kind == Kind::combine || plan_.steps[s].kind == Kind::store) {
+      if (takes_message(plan_.steps[s].kind)) {
         request_ = link.receive(plan_.steps[s].peer, channel_, incoming_);
         posted_ = true;
       }

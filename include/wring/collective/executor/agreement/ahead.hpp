@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include <wring/collective/executor/agreement/parameters.hpp>
 #include <wring/collective/executor/job.hpp>
-#include <wring/collective/executor/parameters.hpp>
-#include <wring/collective/executor/pieces.hpp>
+#include <wring/collective/executor/segments/pieces.hpp>
 #include <wring/collective/executor/shared.hpp>
 
 namespace wring::inline v0::detail {

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include <wring/collective/executor/message.hpp>
-#include <wring/collective/executor/pieces.hpp>
+#include <wring/collective/executor/segments/message.hpp>
+#include <wring/collective/executor/segments/pieces.hpp>
 #include <wring/collective/executor/shared.hpp>
 #include <wring/collective/executor/working.hpp>
 

@@ -16,13 +16,14 @@
 #include <vector>
 
 #include <wring/algorithm/fold.hpp>
-#include <wring/collective/executor/codec_speed.hpp>
-#include <wring/collective/executor/exchange.hpp>
-#include <wring/collective/executor/exchange_data.hpp>
+#include <wring/collective/executor/agreement/exchange.hpp>
+#include <wring/collective/executor/agreement/exchange_data.hpp>
+#include <wring/collective/executor/choosing/codec_speed.hpp>
 #include <wring/collective/executor/operation_state.hpp>
 #include <wring/collective/report.hpp>
 #include <wring/compressor/concept.hpp>
 #include <wring/detail/hash.hpp>
+#include <wring/detail/pipeline.hpp>
 #include <wring/machine.hpp>
 #include <wring/transport/concept.hpp>
 
@@ -188,7 +189,6 @@ template <class Codec, class Link, class Exec> class Calibration final
 
  private:
   enum class Stage { measuring, leaving, done, orphaned };
-  static constexpr std::uint64_t most_in_flight = 1000;  ///< as of operations
   static constexpr int empty_rounds = 3, loaded_rounds = 2, last = 1 + empty_rounds + loaded_rounds;
 
   Exchange<Link>& current() { return exchanges_[static_cast<std::size_t>(at_ % 2)]; }

@@ -9,12 +9,10 @@
 #include <vector>
 
 #include <wring/algorithm/plan.hpp>
+#include <wring/detail/pipeline.hpp>
 #include <wring/error.hpp>
 
 namespace wring::inline v0::detail {
-
-inline constexpr std::size_t unit_values =
-    512;  ///< pieces begin at multiples of this many values of their block
 
 /// A run of values of one tensor, encoded as a whole and never split or merged: a piece.
 struct PieceRange {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include <wring/collective/executor/ahead.hpp>
-#include <wring/collective/executor/exchange.hpp>
-#include <wring/collective/executor/exchange_data.hpp>
+#include <wring/collective/executor/agreement/ahead.hpp>
+#include <wring/collective/executor/agreement/exchange.hpp>
+#include <wring/collective/executor/agreement/exchange_data.hpp>
 #include <wring/collective/executor/job.hpp>
-#include <wring/collective/executor/ride_along.hpp>
+#include <wring/collective/executor/ride_along/ride_along.hpp>
 #include <wring/collective/executor/shared.hpp>
 #include <wring/collective/executor/working.hpp>
 #include <wring/detail/hash.hpp>

@@ -5,7 +5,7 @@
 #include <limits>
 #include <span>
 
-#include <wring/collective/executor/pieces.hpp>
+#include <wring/collective/executor/segments/pieces.hpp>
 
 /// What both forms of riding along need: bytes in and out of the memory of the execution space, and the way of a result to the user.
 namespace wring::inline v0::detail {

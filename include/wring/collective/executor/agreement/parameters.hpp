@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <wring/collective/executor/division.hpp>
+#include <wring/collective/executor/agreement/division.hpp>
 #include <wring/collective/executor/shared.hpp>
 
 /// From what all ranks know to the parameters of each tensor's codec.

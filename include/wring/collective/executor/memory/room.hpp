@@ -5,8 +5,8 @@
 #include <cstring>
 #include <span>
 
-#include <wring/collective/executor/buffers.hpp>
-#include <wring/collective/executor/message.hpp>
+#include <wring/collective/executor/memory/buffers.hpp>
+#include <wring/collective/executor/segments/message.hpp>
 
 namespace wring::inline v0::detail {
 

@@ -9,7 +9,7 @@
 
 #include <wring/algorithm/plan.hpp>
 #include <wring/bound.hpp>
-#include <wring/collective/executor/magnitudes.hpp>
+#include <wring/collective/executor/agreement/magnitudes.hpp>
 #include <wring/error.hpp>
 #include <wring/narrow.hpp>
 #include <wring/operation.hpp>

@@ -3,9 +3,9 @@
 
 #include <type_traits>
 
-#include <wring/collective/executor/gathered_ride.hpp>
 #include <wring/collective/executor/job.hpp>
-#include <wring/collective/executor/summed_ride.hpp>
+#include <wring/collective/executor/ride_along/gathered_ride.hpp>
+#include <wring/collective/executor/ride_along/summed_ride.hpp>
 
 namespace wring::inline v0::detail {
 

@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include <wring/collective/executor/ahead.hpp>
-#include <wring/collective/executor/segment.hpp>
+#include <wring/collective/executor/agreement/ahead.hpp>
+#include <wring/collective/executor/segments/segment.hpp>
 #include <wring/collective/executor/shared.hpp>
+#include <wring/detail/pipeline.hpp>
 #include <wring/detail/uses.hpp>
 
 namespace wring::inline v0::detail {
@@ -44,7 +45,8 @@ template <class Codec, class Link, class Exec> class Segments {
     for (auto& segment : active()) start(*segment);
   }
 
-  /// Moves every active segment by one step; in virtual time one of them alone, since other ranks come next if their clocks say so.
+  /// Moves every active segment, until it needs a message; in virtual time one of them by one step, since other ranks come next if their
+  /// clocks say so.
   Progress advance() {
     Progress result = Progress::blocked;
     bool running = false;
@@ -53,11 +55,13 @@ template <class Codec, class Link, class Exec> class Segments {
       auto& segment = segments_[slot];
       if (!segment->running() && may_start()) start(*segment);
       if (segment->advance() != Progress::blocked) result = Progress::moved;
-      running = running || segment->running();
       if constexpr (VirtualTimeTransport<Link>) {
-        turn_ = slot + 1;
+        turn_ = segment->goes_on() ? slot : slot + 1;
         if (result == Progress::moved) return result;
+      } else {
+        while (segment->goes_on() && segment->advance() == Progress::moved) continue;
       }
+      running = running || segment->running();
     }
     return running || next_ < count_ ? result : Progress::finished;
   }
@@ -105,7 +109,6 @@ template <class Codec, class Link, class Exec> class Segments {
   }
 
  private:
-  static constexpr std::size_t channels = channels_per_operation - 1;
   struct Poison {
     std::array<std::byte, header_bytes + poison_text_bytes> bytes;
     typename Link::Request request{};
@@ -119,7 +122,7 @@ template <class Codec, class Link, class Exec> class Segments {
     std::size_t oldest = next_;
     for (const auto& segment : active())
       if (segment->running()) oldest = std::min(oldest, segment->index());
-    return next_ < count_ && next_ - oldest < channels;
+    return next_ < count_ && next_ - oldest < segment_channels;
   }
 
   void start(Segment<Codec, Link, Exec>& segment, bool mute = false) {
@@ -128,7 +131,9 @@ template <class Codec, class Link, class Exec> class Segments {
     ++next_;
   }
 
-  int channel_of(std::size_t segment) const { return first_channel_ + static_cast<int>(segment % channels); }
+  int channel_of(std::size_t segment) const {
+    return first_channel_ + static_cast<int>(segment % segment_channels);
+  }
 
   void send_poison() {
     const std::size_t steps = s_.plan.steps.size();

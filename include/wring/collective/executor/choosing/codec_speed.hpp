@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include <wring/collective/executor/buffers.hpp>
-#include <wring/collective/executor/magnitudes.hpp>
+#include <wring/collective/executor/agreement/magnitudes.hpp>
+#include <wring/collective/executor/memory/buffers.hpp>
 #include <wring/compressor/concept.hpp>
 #include <wring/detail/hash.hpp>
 #include <wring/detail/value_kernels.hpp>

@@ -9,9 +9,10 @@
 #include <span>
 #include <utility>
 
-#include <wring/collective/executor/exchange_data.hpp>
-#include <wring/collective/executor/parameters.hpp>
-#include <wring/collective/executor/ride_data.hpp>
+#include <wring/collective/executor/agreement/exchange_data.hpp>
+#include <wring/collective/executor/agreement/parameters.hpp>
+#include <wring/collective/executor/ride_along/ride_data.hpp>
+#include <wring/detail/pipeline.hpp>
 
 namespace wring::inline v0::detail {
 

@@ -4,48 +4,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <span>
 #include <string>
 
+#include <wring/collective/executor/failure.hpp>
 #include <wring/detail/hash.hpp>
+#include <wring/detail/pipeline.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 
 /// The messages of an operation's plan: one header, the sizes of its pieces, the pieces (docs/stream_format.md).
 namespace wring::inline v0::detail {
 
-/// What went wrong, on which rank: recorded, sent along, thrown at the end.
-struct Failure {
-  Cause cause = Cause::none;
-  int rank = -1;
-  std::string text;
-  explicit operator bool() const { return cause != Cause::none; }
-};
-
-/// The failure that an exception stands for, on this rank.
-inline Failure failure_from_current_exception(int rank) {
-  try {
-    throw;
-  } catch (const Error& error) {
-    return {error.cause(), error.rank() >= 0 ? error.rank() : rank, error.what()};
-  } catch (const std::bad_alloc&) {
-    return {Cause::other, rank, "out of memory"};
-  } catch (const std::exception& error) {
-    return {Cause::codec, rank, error.what()};
-  } catch (...) {
-    return {Cause::other, rank, "an exception of unknown type"};
-  }
-}
-
 inline constexpr std::uint32_t message_magic = 0x6d676e77;  // "wngm" in little-endian memory order
 inline constexpr std::uint16_t stream_version = 1;
-inline constexpr std::size_t header_bytes = 64;
-
-/// Every operation has 32 channels: one for its exchanges, the others for its segments. They are used again after 1024 operations.
-inline constexpr std::size_t channels_per_operation = 32;
-inline constexpr std::uint64_t operations_apart = 1024;
 inline constexpr std::size_t poison_text_bytes = 192;
 
 /// 64 bytes, little endian. A poisoned message has a cause other than 0 and text instead of pieces.

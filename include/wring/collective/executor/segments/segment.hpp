@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
-#include <wring/collective/executor/message.hpp>
-#include <wring/collective/executor/parcels.hpp>
+#include <wring/collective/executor/segments/message.hpp>
+#include <wring/collective/executor/segments/parcels.hpp>
 #include <wring/collective/executor/shared.hpp>
 #include <wring/collective/executor/unsent.hpp>
 #include <wring/collective/executor/working.hpp>
+#include <wring/detail/pipeline.hpp>
 #include <wring/detail/uses.hpp>
 
 namespace wring::inline v0::detail {
@@ -42,6 +43,11 @@ template <class Codec, class Link, class Exec> class Segment {
 
   /// Whether all steps are taken, and only messages of its own are still on their way.
   bool only_sends() const { return running_ && at_ == s_.plan.steps.size(); }
+
+  /// Whether its next step needs no message. It comes first: what has been added up leaves before anything else is added up.
+  bool goes_on() const {
+    return running_ && at_ < s_.plan.steps.size() && !takes_message(s_.plan.steps[at_].kind);
+  }
 
   /// The rank whose message this segment waits for, -1 if none.
   int waits_for() const {
@@ -106,8 +112,7 @@ template <class Codec, class Link, class Exec> class Segment {
 
   static constexpr std::size_t lookahead = 2;  ///< receives posted ahead
   static constexpr std::size_t patience =
-      100;                                  ///< polls for a message, before its place is prepared at a cost
-  static constexpr std::size_t window = 4;  ///< sends in flight
+      100;  ///< polls for a message, before its place is prepared at a cost
 
   bool reap() {
     bool any = false;
@@ -147,7 +152,7 @@ template <class Codec, class Link, class Exec> class Segment {
   void post() {
     for (; posted_ < s_.plan.steps.size() && incoming_.size() < lookahead; ++posted_) {
       const Step& step = s_.plan.steps[posted_];
-      if (step.kind != Kind::combine && step.kind != Kind::store) continue;
+      if (!takes_message(step.kind)) continue;
       std::size_t bytes = parcels_.most_bytes(step);
       for (const Message& m : incoming_)  // this receive may have to take the place of one before it
         if (s_.plan.steps[m.step].peer == step.peer) bytes = std::max(bytes, m.bytes.span.size());
@@ -185,7 +190,7 @@ template <class Codec, class Link, class Exec> class Segment {
   bool step() {
     const Step& step = s_.plan.steps[at_];
     if (step.kind == Kind::send) {
-      if (outgoing_.size() >= window) return false;
+      if (outgoing_.size() >= sends_in_flight) return false;
       send(at_);
     } else if (step.kind == Kind::finish) {
       guarded([&] { parcels_.finish(step); });
@@ -333,7 +338,7 @@ template <class Codec, class Link, class Exec> class Segment {
   std::size_t waited_ = 0;     ///< polls for the message of this step
   int channel_ = 0;
   bool closed_ = false, running_ = false, mute_ = false;
-  std::vector<Message> incoming_, outgoing_;  // a few: window and lookahead
+  std::vector<Message> incoming_, outgoing_;  // a few: sends in flight and lookahead
   Unsent unsent_;
 };
 

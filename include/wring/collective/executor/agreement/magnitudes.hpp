@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <wring/bound.hpp>
-#include <wring/collective/executor/buffers.hpp>
-#include <wring/collective/executor/measure_floats.hpp>
+#include <wring/collective/executor/agreement/measure_floats.hpp>
+#include <wring/collective/executor/memory/buffers.hpp>
 #include <wring/detail/value_kernels.hpp>
 #include <wring/narrow.hpp>
 

@@ -7,10 +7,11 @@
 #include <span>
 
 #include <wring/algorithm/situation.hpp>
-#include <wring/collective/executor/exchange.hpp>
+#include <wring/collective/executor/agreement/exchange.hpp>
 #include <wring/collective/executor/shared.hpp>
 #include <wring/collective/options.hpp>
 #include <wring/compressor/concept.hpp>
+#include <wring/detail/pipeline.hpp>
 
 /// What an adaptive algorithm is told of an operation: how the executor would go about it on a host, so that ranks on devices choose as
 /// the others do.
@@ -40,9 +41,8 @@ std::optional<RidesAlong> possible_ride(std::span<const Tensor<Codec>> tensors, 
       bytes <= ride_along_room)
     return RidesAlong::summed;
   constexpr bool divided = !CombiningCompressor<Codec> && !LosslessCompressor<Codec>;
-  constexpr std::size_t most_bytes = 16384;
   const std::size_t terms = reduces(task.collective) ? static_cast<std::size_t>(ranks) : 1;
-  if ((divided && t.bound) || bytes > most_bytes / terms) return std::nullopt;
+  if ((divided && t.bound) || bytes > gathered_room / terms) return std::nullopt;
   return RidesAlong::gathered;
 }
 
@@ -66,9 +66,9 @@ Situation situation_of(std::span<const Tensor<Codec>> tensors, const Codec& code
   load.combines = CombiningCompressor<Codec>, load.lossless = LosslessCompressor<Codec>;
   load.finishes = FinishingCompressor<Codec> && adds(options.operation);
   load.segment_bytes = options.segment_bytes, load.depth = options.depth;
-  const bool ahead = MeasuringCompressor<Codec> && absolute && reduces(task.collective) && ranks > 1;
+  load.ahead = MeasuringCompressor<Codec> && absolute && reduces(task.collective) && ranks > 1;
   situation.measured_otherwise = bounded && FloatElement<T>;
-  load.measured = situation.measured_otherwise && !ahead;
+  load.measured = situation.measured_otherwise && !load.ahead;
   situation.ride = possible_ride(tensors, task, ranks);
   situation.segment_given = options.segment_bytes != otherwise.segment_bytes;
   situation.depth_given = options.depth != otherwise.depth;

@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <wring/collective/executor/exchange_data.hpp>
-#include <wring/collective/executor/ride_data.hpp>
+#include <wring/collective/executor/agreement/exchange_data.hpp>
+#include <wring/collective/executor/ride_along/ride_data.hpp>
+#include <wring/detail/pipeline.hpp>
 
 namespace wring::inline v0::detail {
 
@@ -30,7 +31,7 @@ template <class Codec, class Link, class Exec> class GatheredRide {
     constexpr bool divided = !CombiningCompressor<Codec, Exec> && !LosslessCompressor<Codec, Exec>;
     if (s_.plan.ranks > most_ranks || (divided && s_.tensors[0].bound)) return false;
     const std::size_t total = s_.tensors[0].total, terms = reduces(s_.task.collective) ? ranks() : 1;
-    const std::size_t most = std::min(s_.options.ride_along_bytes, most_bytes) / sizeof(T);
+    const std::size_t most = std::min(s_.options.ride_along_bytes, gathered_room) / sizeof(T);
     if (total > most || total * terms > most) return false;
     offsets_.assign(1, 0);
     for (const std::size_t n : counts) offsets_.push_back(offsets_.back() + n);
@@ -66,7 +67,6 @@ template <class Codec, class Link, class Exec> class GatheredRide {
 
  private:
   static constexpr bool encode_first = !PreparedCompressor<Codec, Exec>;
-  static constexpr std::size_t most_bytes = 16384;  ///< of all ranks: they travel log2(p) times
   static constexpr int most_ranks = 1024;
 
   std::size_t ranks() const { return static_cast<std::size_t>(s_.plan.ranks); }

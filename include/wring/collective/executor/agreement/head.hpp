@@ -11,9 +11,9 @@
 #include <tuple>
 
 #include <wring/bound.hpp>
-#include <wring/collective/executor/experience.hpp>
-#include <wring/collective/executor/magnitudes.hpp>
-#include <wring/collective/executor/message.hpp>
+#include <wring/collective/executor/agreement/experience.hpp>
+#include <wring/collective/executor/agreement/magnitudes.hpp>
+#include <wring/collective/executor/segments/message.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/version.hpp>
 
