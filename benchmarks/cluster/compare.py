@@ -175,7 +175,8 @@ def main():
     print_table(table)
     if given.json:
         with open(given.json, "w") as file:
-            json.dump({"benchmark": "cluster.compare", "machine": runs[0]["machine"], "settings": vars(given),
+            settings = {name: value for name, value in vars(given).items() if name != "json"}
+            json.dump({"benchmark": "cluster.compare", "machine": runs[0]["machine"], "settings": settings,
                        "table": table, "runs": runs}, file, indent=1)
 
 
