@@ -99,7 +99,11 @@ struct Codec : Complete {
 #endif
 // CASE_compress_and_measure expects: wring: a measuring compressor needs interchangeable and combine
 #if defined(CASE_compress_and_measure)
-  std::size_t compress_and_measure(int) { return 0; }
+  template <class Exec> std::size_t compress_and_measure(const Exec&, std::span<const float>,
+                                                         std::span<std::byte>, const wring::Context&,
+                                                         double&) {
+    return 0;
+  }
 #endif
 // CASE_compressed_bytes expects: wring: the compressor has a member compressed_bytes, which must be const
 #if defined(CASE_compressed_bytes)

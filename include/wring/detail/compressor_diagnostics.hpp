@@ -65,7 +65,6 @@ struct Nameless {};
   template <class C> struct Beside_##NAME : std::conditional_t<std::is_final_v<C>, Nameless, C>,             \
                                             Other_##NAME {};                                                 \
   template <class C> inline constexpr bool has_##NAME = !requires { &Beside_##NAME<C>::NAME; };
-WRING_FIND_MEMBER(compress_and_measure)
 WRING_FIND_MEMBER(compressed_bytes)
 WRING_FIND_MEMBER(decompress_add)
 WRING_FIND_MEMBER(fallback_blocks)
@@ -74,11 +73,6 @@ WRING_FIND_MEMBER(scratch_bytes)
 
 /// Abilities of one member. A name that is there must be what it says.
 template <class C, class Exec> constexpr void explain_names() {
-  static_assert(
-      !has_compress_and_measure<C> || MeasuringCompressor<C, Exec>,
-      "wring: a measuring compressor needs interchangeable and combine with all that belongs to them, and "
-      "compress_and_measure(exec, values, bytes, context, double& max_abs) that returns the number of bytes "
-      "written: see MeasuringCompressor in docs/concepts.md");
   static_assert(
       !has_compressed_bytes<C> || FixedSizeCompressor<C, Exec>,
       "wring: the compressor has a member compressed_bytes, which must be const, take the number of values "
@@ -150,6 +144,13 @@ template <class C, class Exec> constexpr void explain_abilities() {
       !anticipates || AnticipatingCompressor<C, Exec>,
       "wring: an anticipating compressor needs combine with all that belongs to it, and a const member "
       "interchangeable(other) that returns a bool: see AnticipatingCompressor in docs/concepts.md");
+  constexpr bool measures = requires(Call<C, Exec> a, double& max_abs) {
+    a.codec.compress_and_measure(a.exec, a.values, a.bytes, a.context, max_abs);
+  };
+  static_assert(!measures || MeasuringCompressor<C, Exec>,
+                "wring: a measuring compressor needs interchangeable and combine with all that belongs to "
+                "them, and compress_and_measure must return the number of bytes written: see "
+                "MeasuringCompressor in docs/concepts.md");
   constexpr bool accumulates = requires(Call<C, Exec> a) {
     a.codec.accumulate(a.exec, a.values, a.encoded, a.bytes, a.decoded, a.context);
   };
