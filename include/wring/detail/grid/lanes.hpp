@@ -102,11 +102,17 @@ template <class T, int Bytes> struct Lanes : LanesOf<T, Bytes> {
   Native part[parts];
 };
 
+/// Register by register: a compiler splits a copy of a whole row by what it tunes for, which may be half a register,
+/// and what is stored in halves and loaded whole waits for its stores.
 template <class T, int Bytes> WRING_ALWAYS_INLINE void load(Lanes<T, Bytes>& v, const void* p) {
-  __builtin_memcpy(&v.part, p, 64);
+  WRING_GRID_UNROLL
+  for (int k = 0; k < Lanes<T, Bytes>::parts; ++k)
+    __builtin_memcpy(&v.part[k], static_cast<const std::byte*>(p) + k * Bytes, Bytes);
 }
 template <class T, int Bytes> WRING_ALWAYS_INLINE void store(void* p, const Lanes<T, Bytes>& v) {
-  __builtin_memcpy(p, &v.part, 64);
+  WRING_GRID_UNROLL
+  for (int k = 0; k < Lanes<T, Bytes>::parts; ++k)
+    __builtin_memcpy(static_cast<std::byte*>(p) + k * Bytes, &v.part[k], Bytes);
 }
 
 /// Asks for the line at p, which need not be memory of the program, ahead of its use: the prefetchers of the
