@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A repeated operation allocates nothing: operator new and Kokkos' allocations are counted.
+// A repeated operation allocates nothing, fences nothing but its own instance, and asks nobody how long a message will be: operator new,
+// Kokkos' allocations and fences, and messages are counted.
 #include <catch2/catch_test_macros.hpp>
 
 #include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <deque>
 #include <new>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <Kokkos_Core.hpp>
@@ -15,8 +20,11 @@
 #include <wring/collective.hpp>
 #include <wring/collective/timeline.hpp>
 #include <wring/compressor/cast.hpp>
+#include <wring/compressor/grid.hpp>
 #include <wring/compressor/none.hpp>
 #include <wring/transport/in_process.hpp>
+
+#include "support/algorithms.hpp"
 
 namespace {
 std::atomic<long> allocations{0};
@@ -51,37 +59,106 @@ void count_allocation(Kokkos_Profiling_SpaceHandle, const char*, const void*, st
   ++allocations;
 }
 
-/// Calls on `ranks` ranks in turn; returns how many allocations the later calls made.
+/// What Kokkos fences, and whose name the fences bear.
+struct Fences {
+  long ours = 0, others = 0, global = 0;
+} fences;
+
+void count_fence(const char* name, std::uint32_t device, std::uint64_t*) {
+  ++(std::string_view(name).starts_with("wring::") ? fences.ours : fences.others);
+  fences.global += Kokkos::Tools::Experimental::identifier_from_devid(device).instance_id == 0;
+}
+
+View filled(std::size_t n, int rank) {
+  View view("data", n);
+  for (std::size_t i = 0; i < n; ++i)
+    view(i) = static_cast<float>((i * 7 + static_cast<std::size_t>(rank)) % 13) - 6;
+  return view;
+}
+
+/// Operations on `ranks` ranks in turn, each started by `start(rank)`.
+template <class Start> class Repeated {
+ public:
+  Repeated(int ranks, Start start) : start_(start), requests_(static_cast<std::size_t>(ranks)) {}
+
+  /// One operation. A request that is polled is held until the next start takes its place.
+  void call(bool polled = false) {
+    for (std::size_t r = 0; r < requests_.size(); ++r) requests_[r] = start_(r);
+    for (wring::Request& request : requests_)
+      if (polled)
+        while (!request.test()) continue;
+      else
+        report = request.wait();
+  }
+
+  /// How many allocations the later calls make.
+  long later_allocations(bool polled = false) {
+    for (int i = 0; i < 24; ++i)
+      call(polled);  // until the pool has as many buffers of each size as were ever needed at once
+    const long before = allocations;
+    for (int i = 0; i < 5; ++i) call(polled);
+    return allocations - before;
+  }
+
+  wring::Report report;  ///< of the last rank
+
+ private:
+  Start start_;
+  std::vector<wring::Request> requests_;
+};
+
+constexpr wring::InProcessOptions without_copies{.eager_limit = 0, .delay = 0, .seed = 0};
+
+/// Allreduces on `ranks` ranks; returns how many allocations the later calls made.
 template <class Codec, class Algorithm>
 long later_allocations(const Codec& codec, const Algorithm& algorithm, int ranks, std::size_t n,
                        wring::Options options, std::optional<wring::Bound> bound, bool polled = false,
                        wring::Timeline* timeline = nullptr) {
-  InProcess world(ranks, {.eager_limit = 0, .delay = 0, .seed = 0});
+  InProcess world(ranks, without_copies);
   std::deque<wring::Allreduce<Codec, InProcessTransport, Algorithm>> sums;
   std::vector<View> data;
-  std::vector<wring::Request> requests(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
     sums.emplace_back(codec, world.link(r), algorithm, options);
     if (timeline) sums.back().record(*timeline);
-    data.emplace_back("data", n);
-    for (std::size_t i = 0; i < n; ++i)
-      data.back()(i) = static_cast<float>((i * 7 + static_cast<std::size_t>(r)) % 13) - 6;
+    data.push_back(filled(n, r));
   }
-  const auto call = [&] {
-    for (std::size_t r = 0; r < data.size(); ++r)
-      requests[r] = bound ? sums[r].start(Exec{}, wring::group(wring::item(data[r], bound)))
-                          : sums[r].start(Exec{}, data[r]);
-    for (std::size_t r = 0; r < data.size(); ++r)
-      if (polled)  // and held until the next start takes its place
-        while (!requests[r].test()) continue;
-      else
-        static_cast<void>(requests[r].wait());
+  const auto start = [&](std::size_t r) {
+    return bound ? sums[r].start(Exec{}, wring::group(wring::item(data[r], bound)))
+                 : sums[r].start(Exec{}, data[r]);
   };
-  for (int i = 0; i < 24; ++i)
-    call();  // until the pool has as many buffers of each size as were ever needed at once
-  const long before = allocations;
-  for (int i = 0; i < 5; ++i) call();
-  return allocations - before;
+  return Repeated(ranks, start).later_allocations(polled);
+}
+
+/// A group of three tensors, then the other collectives, with `Grid`.
+template <class Schedule> void check_others(const Schedule& schedule, wring::Bound bound) {
+  constexpr int ranks = 4;
+  InProcess world(ranks, without_copies);
+  std::deque<wring::Allreduce<wring::Grid<float>, InProcessTransport, Schedule>> sums;
+  std::deque<wring::ReduceScatter<wring::Grid<float>, InProcessTransport, Schedule>> scatters;
+  std::deque<wring::Allgather<wring::Grid<float>, InProcessTransport, Schedule>> gathers;
+  std::deque<wring::Broadcast<wring::Grid<float>, InProcessTransport, Schedule>> broadcasts;
+  std::vector<View> small, medium, large, part;
+  const wring::Options mean{.operation = wring::mean};  // sums in place would grow
+  for (int r = 0; r < ranks; ++r) {
+    const wring::Grid<float> codec;
+    sums.emplace_back(codec, world.link(r), schedule, mean);
+    scatters.emplace_back(codec, world.link(r), schedule);
+    gathers.emplace_back(codec, world.link(r), schedule);
+    broadcasts.emplace_back(codec, world.link(r), schedule);
+    small.push_back(filled(10, r)), medium.push_back(filled(3000, r)), large.push_back(filled(20000, r));
+    part.push_back(filled(5000, r));
+  }
+  const auto reduce = [&](std::size_t r) {
+    return sums[r].start(Exec{}, wring::group(wring::item(small[r], bound), wring::item(medium[r], bound),
+                                              wring::item(large[r], wring::absolute(0.1))));
+  };
+  const auto scatter = [&](std::size_t r) { return scatters[r].start(Exec{}, large[r], part[r], bound); };
+  const auto gather = [&](std::size_t r) { return gathers[r].start(Exec{}, part[r], large[r], bound); };
+  const auto broadcast = [&](std::size_t r) { return broadcasts[r].start(Exec{}, large[r], 1, bound); };
+  CHECK(Repeated(ranks, reduce).later_allocations() == 0);
+  CHECK(Repeated(ranks, scatter).later_allocations() == 0);
+  CHECK(Repeated(ranks, gather).later_allocations() == 0);
+  CHECK(Repeated(ranks, broadcast).later_allocations() == 0);
 }
 
 }  // namespace
@@ -131,4 +208,51 @@ TEST_CASE("recording a repeated operation allocates nothing, whether or not ther
     CHECK((timeline.lost() > 0) == (capacity == 10));
   }
   Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
+}
+
+TEST_CASE("groups and the other collectives allocate nothing either, whatever algorithm and bound",
+          "[collective][steady]") {
+  Kokkos::Tools::Experimental::set_allocate_data_callback(count_allocation);
+  for (const wring::Bound bound :
+       {wring::absolute(0.1), wring::relative_to_range(0.01), wring::relative_to_rms(0.01)}) {
+    for (const wring_test::AnyAlgorithm& algorithm : wring_test::all_algorithms(4)) {
+      INFO(algorithm.name());
+      check_others(algorithm, bound);
+    }
+    check_others(wring::Automatic{}, bound);
+  }
+  Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
+}
+
+TEST_CASE("an operation fences its own instance alone, and all its messages are those of its plan",
+          "[collective][steady]") {
+  constexpr std::size_t n = 20000;
+  for (const int ranks : {2, 4})
+    for (const wring_test::AnyAlgorithm& algorithm : wring_test::all_algorithms(ranks))
+      for (const wring::Bound bound : {wring::absolute(0.1), wring::relative_to_rms(0.01)}) {
+        InProcess world(ranks, without_copies);
+        std::deque<wring::Allreduce<wring::Grid<float>, InProcessTransport, wring_test::AnyAlgorithm>> sums;
+        std::vector<View> data;
+        std::uint64_t sends = 0;
+        for (int r = 0; r < ranks; ++r) {
+          sums.emplace_back(wring::Grid<float>{}, world.link(r), algorithm,
+                            wring::Options{.operation = wring::mean, .segment_bytes = 8192, .depth = 3});
+          data.push_back(filled(n, r));
+          for (const wring::Step& step : algorithm.plan({}, r, ranks).steps)
+            sends += step.kind == wring::Kind::send;
+        }
+        Repeated operation(ranks, [&](std::size_t r) { return sums[r].start(Exec{}, data[r], bound); });
+        INFO(algorithm.name() << ", " << ranks << " ranks");
+        CHECK(operation.later_allocations() == 0);
+        fences = {};
+        const std::uint64_t before = world.messages();
+        Kokkos::Tools::Experimental::set_begin_fence_callback(count_fence);
+        operation.call();
+        Kokkos::Tools::Experimental::set_begin_fence_callback(nullptr);
+        CHECK(fences.ours > 0);
+        CHECK(fences.others == 0);
+        CHECK(fences.global == 0);
+        const auto agreement = static_cast<std::uint64_t>(ranks * (std::bit_width(unsigned(ranks)) - 1));
+        CHECK(world.messages() - before == agreement + sends * operation.report.segments);
+      }
 }
