@@ -140,12 +140,13 @@ template <class Codec, class Link, class Exec> class Ahead {
     return bytes;
   }
 
-  /// Memory comes in slabs, a sixteenth of the input each: what is encoded is much smaller than what it might have been.
+  /// Memory comes in slabs, a sixteenth of the input each, or what two blocks may need: what is encoded is much smaller than what it might
+  /// have been, so that more than two share a slab.
   std::byte* make_room(std::size_t bytes) {
     if (!slab_ || slab_.span.size() - used_ < bytes) {
       std::size_t input = 0;
       for (const auto& t : s_.tensors) input += t.in.size_bytes();
-      slab_ = s_.pool.take(std::max(bytes, input / 16)), used_ = 0;
+      slab_ = s_.pool.take(std::max(2 * bytes, input / 16)), used_ = 0;
     }
     return slab_.span.data() + used_;
   }
