@@ -102,7 +102,7 @@ def share(row, mbit):
 def break_even(row):
     """The link rate in Mb/s up to which compression pays if nothing overlaps: saved time on the wire = time in the codec."""
     codec = 1e-3 * row["ms"] * (row["encode"] + row["combine"] + row["decode"])
-    return vector_mbit(row) * (1 - 1 / row["ratio"]) / codec if codec > 0 else None
+    return vector_mbit(row) * (1 - 1 / row["ratio"]) / codec if codec > 0 and row["ratio"] > 1 else None
 
 
 def entry(rows):
