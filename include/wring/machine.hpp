@@ -11,8 +11,8 @@
 namespace wring::inline v0 {
 
 /// What a machine and its codec are capable of, as far as the time of a collective depends on it: what a calibration measures, and what
-/// `predict` and `SimulatedNetwork` compute with. Times in seconds, speeds in bytes per second; all are greater than 0, but for `launch`,
-/// which may be 0. The defaults are those of a slow network, 100 Mb/s, and one core.
+/// `predict` and `SimulatedNetwork` compute with. Times in seconds, speeds in bytes per second; all from 1e-100 to 1e100, but for
+/// `launch`, which may be 0. The defaults are those of a slow network, 100 Mb/s, and one core.
 struct Machine {
   double latency = 50e-6;     ///< from the departure of a message's first byte to its arrival
   double overhead = 5e-6;     ///< work of the sender, and of the receiver, per message
@@ -44,7 +44,7 @@ inline Machine typical_node() {
   return m;
 }
 
-/// Throws InvalidArgument if a machine has a speed of zero, or less.
+/// Throws InvalidArgument if a machine has a speed of zero, or less, or figures so far from 1 that predictions would not be numbers.
 inline void expect_possible(const Machine& m) {
   const std::array<std::pair<const char*, double>, 11> all{{{"latency", m.latency},
                                                             {"overhead", m.overhead},
@@ -57,11 +57,13 @@ inline void expect_possible(const Machine& m) {
                                                             {"copy", m.copy},
                                                             {"inside_latency", m.inside_latency},
                                                             {"inside_bandwidth", m.inside_bandwidth}}};
+  constexpr double least = 1e-100, greatest = 1e100;  // no sum or product of them overflows
   for (const auto& [name, value] : all)
-    if (!(value > 0))
+    if (!(value >= least && value <= greatest))
       throw InvalidArgument("machine: " + std::string(name) + " is " + std::to_string(value) +
-                            ", but must be greater than 0");
-  if (!(m.launch >= 0)) throw InvalidArgument("machine: the time of a launch is less than 0");
+                            ", but must be greater than 0, from 1e-100 to 1e100");
+  if (!(m.launch >= 0 && m.launch <= greatest))
+    throw InvalidArgument("machine: the time of a launch is not 0 to 1e100");
   if (m.ranks_per_node < 1) throw InvalidArgument("machine: a node has less than one rank");
 }
 

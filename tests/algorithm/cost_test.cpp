@@ -10,6 +10,7 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -314,6 +315,47 @@ TEST_CASE("cost: impossible machines and loads are refused") {
   CHECK_THROWS_AS(predict(Ring{}, {}, 2, load, Machine{}), InvalidArgument);
   load = {}, load.depth = 0;
   CHECK_THROWS_AS(predict_riding_along(RidesAlong::summed, {}, 2, load, Machine{}), InvalidArgument);
+  load = {}, load.depth = 31;
+  CHECK_THROWS_AS(predict(Ring{}, {}, 2, load, Machine{}), InvalidArgument);
+  for (const int ranks : {0, -1}) {
+    CHECK_THROWS_AS(predict(Ring{}, {}, ranks, whole(1), Machine{}), InvalidArgument);
+    CHECK_THROWS_AS(predict_riding_along(RidesAlong::summed, {}, ranks, whole(1), Machine{}),
+                    InvalidArgument);
+  }
+}
+
+TEST_CASE("cost: figures that no arithmetic can take are refused, whichever they are") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  double Machine::* const all[] = {&Machine::latency, &Machine::overhead,       &Machine::bandwidth,
+                                   &Machine::measure, &Machine::encode,         &Machine::combine,
+                                   &Machine::decode,  &Machine::launch,         &Machine::add,
+                                   &Machine::copy,    &Machine::inside_latency, &Machine::inside_bandwidth};
+  for (double Machine::* const figure : all)
+    for (const double value : {-1.0, infinity, std::nan(""), 1e-320, 1e308}) {
+      if (figure == &Machine::launch && value == 1e-320) continue;  // as good as none
+      Machine m;
+      m.*figure = value;
+      CAPTURE(value);
+      CHECK_THROWS_AS(expect_possible(m), InvalidArgument);
+    }
+  for (double Machine::* const figure : all)
+    for (const double value : {1e-100, 1e100}) {
+      Machine m;
+      m.*figure = value;
+      CHECK(std::isfinite(seconds(Ring{}, {}, 5, whole(1 << 20), m)));
+    }
+}
+
+TEST_CASE("cost: the longest vector, and more ranks to a node than there are") {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  Load load;
+  load.bytes = most / 2;
+  const double half = seconds(Ring{}, {}, 4, load, Machine{});
+  load.bytes = most;
+  CHECK_THAT(seconds(Ring{}, {}, 4, load, Machine{}), WithinRel(2 * half, 1e-6));
+  Machine together, more;
+  together.ranks_per_node = 6, more.ranks_per_node = std::numeric_limits<int>::max();
+  CHECK(seconds(Ring{}, {}, 6, whole(1 << 20), more) == seconds(Ring{}, {}, 6, whole(1 << 20), together));
 }
 
 namespace {

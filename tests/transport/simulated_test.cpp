@@ -10,6 +10,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -183,6 +184,7 @@ TEST_CASE("simulated: what cannot be is refused") {
   SimulatedNetwork network(2);
   CHECK_THROWS_AS(network.set_link(0, 2, 1, 1), wring::InvalidArgument);
   CHECK_THROWS_AS(network.set_link(0, 1, 1, 0), wring::InvalidArgument);
+  CHECK_THROWS_AS(network.set_link(0, 1, std::numeric_limits<double>::infinity(), 1), wring::InvalidArgument);
   CHECK_THROWS_AS(network.link(0).send(2, 0, {}), wring::InvalidArgument);
   CHECK(network.progress() == wring::Progress::blocked);
 }

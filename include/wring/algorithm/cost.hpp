@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include <wring/algorithm/concept.hpp>
@@ -77,6 +78,10 @@ inline Prediction predict_agreement(int ranks, const Load& load, const Machine& 
   return p;
 }
 
+inline void expect_ranks(int ranks) {
+  if (ranks < 1) throw InvalidArgument("predict: " + std::to_string(ranks) + " ranks, at least 1 needed");
+}
+
 /// One rank is enough where all do the same at the same time, over links that are all alike.
 template <Algorithm A> bool one_rank_is_enough(const A& algorithm, Task task, int ranks, const Machine& m) {
   return is_symmetric(algorithm, task, ranks) && (m.ranks_per_node == 1 || ranks <= m.ranks_per_node);
@@ -118,7 +123,7 @@ template <Algorithm A> Prediction follow_plans(const A& algorithm, Task task, in
 /// very many segments `4 * depth` are followed. Throws InvalidArgument for what cannot be.
 template <Algorithm A> Prediction predict(const A& algorithm, Task task, int ranks, const Load& load,
                                           const Machine& machine) {
-  expect_possible(load), expect_possible(machine);
+  detail::expect_ranks(ranks), expect_possible(load), expect_possible(machine);
   Prediction p = detail::predict_agreement(ranks, load, machine);
   detail::append(p, detail::follow_plans(algorithm, task, ranks, load, machine, false, false));
   return p;
@@ -127,7 +132,7 @@ template <Algorithm A> Prediction predict(const A& algorithm, Task task, int ran
 /// Predicts the time of an operation whose data travel with the agreement (`Options::ride_along_bytes`), whatever its algorithm.
 inline Prediction predict_riding_along(RidesAlong how, Task task, int ranks, const Load& load,
                                        const Machine& m) {
-  expect_possible(load), expect_possible(m);
+  detail::expect_ranks(ranks), expect_possible(load), expect_possible(m);
   const double bytes = static_cast<double>(load.bytes), encode = bytes / m.encode + m.launch,
                combine = bytes / m.combine + m.launch, decode = bytes / m.decode + m.launch;
   const bool summed = how == RidesAlong::summed;

@@ -38,11 +38,15 @@ enum class RidesAlong { summed, gathered };
 
 /// Throws InvalidArgument for a load that no operation can have.
 inline void expect_possible(const Load& load) {
-  if (load.value_bytes == 0) throw InvalidArgument("load: a value has no bytes");
-  if (!(load.ratio > 0) || !(load.sum_ratio >= 0))
-    throw InvalidArgument("load: a compression ratio is not greater than 0");
+  constexpr std::size_t most_value_bytes = 1024;
+  constexpr double least_ratio = 1e-100;
+  if (load.value_bytes == 0 || load.value_bytes > most_value_bytes)
+    throw InvalidArgument("load: a value has no bytes, or more than 1024");
+  if (!(load.ratio >= least_ratio) || !(load.sum_ratio == 0 || load.sum_ratio >= least_ratio))
+    throw InvalidArgument("load: a compression ratio is not greater than 0, from 1e-100 on");
   if (load.segment_bytes == 0) throw InvalidArgument("load: a segment has no bytes");
-  if (load.depth < 1) throw InvalidArgument("load: there must be at least one segment in flight");
+  if (load.depth < 1 || load.depth > 30)
+    throw InvalidArgument("load: there must be 1 to 30 segments in flight");
 }
 
 }  // namespace wring::inline v0

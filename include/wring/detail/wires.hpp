@@ -24,7 +24,7 @@ struct Way {
 class Ports {
  public:
   Ports(int ranks, const Machine& machine)
-      : machine_(machine), nodes_((ranks + machine.ranks_per_node - 1) / machine.ranks_per_node),
+      : machine_(machine), nodes_((ranks - 1) / machine.ranks_per_node + 1),
         count_(static_cast<std::size_t>(nodes_ + ranks)) {}
 
   std::size_t count() const { return count_; }

@@ -86,8 +86,9 @@ class SimulatedNetwork {
   void set_link(int from, int to, double latency, double bandwidth) {
     detail::require_target("simulated network", from, size(), to, 0);
     detail::require_target("simulated network", to, size(), from, 0);
-    if (!(latency > 0) || !(bandwidth > 0))
-      throw InvalidArgument("simulated network: latency and bandwidth must be greater than 0");
+    Machine link = machine();
+    link.latency = latency, link.bandwidth = bandwidth;
+    expect_possible(link);
     office_.set_link(from, to, latency, bandwidth);
   }
 

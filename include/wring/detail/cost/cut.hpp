@@ -19,9 +19,9 @@ class Cut {
   Cut(const Load& load, int blocks, bool follow_all = false) {
     const std::size_t unit = unit_values * load.value_bytes,
                       n = static_cast<std::size_t>(std::max(1, blocks));
-    const std::size_t units = (load.bytes + unit - 1) / unit, longest = (units + n - 1) / n;
+    const std::size_t units = divided(load.bytes, unit), longest = divided(units, n);
     const std::size_t step = std::max<std::size_t>(1, load.segment_bytes / unit);
-    all_ = std::max<std::size_t>(1, (longest + step - 1) / step);
+    all_ = std::max<std::size_t>(1, divided(longest, step));
     depth_ = std::min<std::size_t>(static_cast<std::size_t>(load.depth), all_);
     followed_ = follow_all ? all_ : std::min(all_, rounds * depth_);
     filled_ = units < n ? static_cast<double>(units) / static_cast<double>(n) : 1;
@@ -51,6 +51,9 @@ class Cut {
   }
 
  private:
+  /// Rounded up, without overflow.
+  static std::size_t divided(std::size_t n, std::size_t by) { return n / by + (n % by != 0); }
+
   std::size_t all_ = 1, depth_ = 1, followed_ = 1;
   double
       full_ = 0,
