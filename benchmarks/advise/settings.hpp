@@ -41,7 +41,7 @@ struct AdviseSettings {
 
 inline AdviseSettings advise_settings_from(Arguments arguments) {
   AdviseSettings s;
-  s.ranks = static_cast<int>(arguments.size("ranks", "0"));
+  s.ranks = arguments.count("ranks", "0");
   s.collective = collective_from(arguments.text("collective", "allreduce"));
   s.data = arguments.list("data", "");
   s.bound_text = arguments.text("bound", "rms:0.1");

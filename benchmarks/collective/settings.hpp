@@ -77,10 +77,10 @@ inline Settings settings_from(Arguments arguments) {
   s.data = arguments.list("data", "");
   const wring::Options otherwise;
   s.options.segment_bytes = arguments.size("segment", std::to_string(otherwise.segment_bytes));
-  s.options.depth = static_cast<int>(arguments.size("depth", std::to_string(otherwise.depth)));
+  s.options.depth = arguments.count("depth", std::to_string(otherwise.depth));
   s.options.ride_along_bytes = arguments.size("ride-along", std::to_string(otherwise.ride_along_bytes));
   s.mpi = arguments.text("mpi", "all");
-  s.repeat = static_cast<int>(arguments.size("repeat", "0"));
+  s.repeat = arguments.count("repeat", "0");
   s.budget = arguments.number("budget", "0.5");
   s.label = arguments.text("label", ""), s.link = arguments.text("link", ""),
   s.json = arguments.text("json", "");

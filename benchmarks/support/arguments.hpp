@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <map>
@@ -9,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// What a user writes on the command line: `--name value`, lists with commas, sizes with k, m or g.
@@ -24,7 +26,8 @@ inline std::vector<std::string> split(std::string_view text, char separator = ',
 inline double number_from(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0') throw std::invalid_argument("'" + text + "' is no number");
+  if (text.empty() || *end != '\0' || !std::isfinite(value))
+    throw std::invalid_argument("'" + text + "' is no number");
   return value;
 }
 
@@ -34,9 +37,16 @@ inline std::size_t size_from(std::string text) {
   const std::string_view letters = "kmg";
   if (const std::size_t at = text.empty() ? letters.npos : letters.find(text.back()); at != letters.npos)
     unit <<= 10 * (at + 1), text.pop_back();
-  const double value = number_from(text);
-  if (value < 0) throw std::invalid_argument("'" + text + "' is no size");
-  return static_cast<std::size_t>(value * static_cast<double>(unit));
+  const double value = number_from(text) * static_cast<double>(unit);
+  if (!(value >= 0 && value < 0x1p63)) throw std::invalid_argument("'" + text + "' is no size");
+  return static_cast<std::size_t>(value);
+}
+
+/// How many there are of something.
+inline int count_from(const std::string& text) {
+  const std::size_t count = size_from(text);
+  if (!std::in_range<int>(count)) throw std::invalid_argument("'" + text + "' is too many");
+  return static_cast<int>(count);
 }
 
 /// 65536 becomes "64k"; what is no whole multiple stays as it is.
@@ -69,6 +79,9 @@ class Arguments {
   }
   std::size_t size(const std::string& name, const std::string& otherwise) {
     return size_from(text(name, otherwise));
+  }
+  int count(const std::string& name, const std::string& otherwise) {
+    return count_from(text(name, otherwise));
   }
   double number(const std::string& name, const std::string& otherwise) {
     return number_from(text(name, otherwise));

@@ -54,6 +54,14 @@ def test_compare():
     expect(run.returncode == 1 and "4 missing" in run.stdout, "missing rows are told", run.stdout + run.stderr)
     expect("note: ranks was 2, is 4" in run.stdout, "other circumstances are told", run.stdout)
 
+    with open("text.json", "w") as file:
+        file.write("no run")
+    write("strange.json", {"bytes": 8})
+    for name in "missing.json", "text.json", "strange.json":
+        run = script("compare_runs", "before.json", name)
+        expect(run.returncode == 2 and name in run.stderr and "Traceback" not in run.stderr,
+               "what is no run is told from one that is slower", run.stdout + run.stderr)
+
 
 def test_plot():
     with open("sweep.allreduce.json") as file:

@@ -20,7 +20,12 @@ TEST_CASE("sizes") {
   CHECK(size_text(65536) == "64k");
   CHECK(size_text(1000) == "1000");
   CHECK(size_text(0) == "0");
-  for (const char* wrong : {"", "k", "12x", "-1"}) CHECK_THROWS_AS(size_from(wrong), std::invalid_argument);
+  for (const char* wrong : {"", "k", "12x", "-1", "nan", "inf", "-inf", "1e19", "9999999999g"})
+    CHECK_THROWS_AS(size_from(wrong), std::invalid_argument);
+  CHECK(count_from("1k") == 1024);
+  CHECK_THROWS_AS(count_from("4294967298"), std::invalid_argument);
+  for (const char* wrong : {"nan", "inf", "1e999"})
+    CHECK_THROWS_AS(number_from(wrong), std::invalid_argument);
 }
 
 TEST_CASE("arguments") {
