@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstddef>
 #include <deque>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
@@ -449,6 +451,21 @@ TEST_CASE("timeline: the text of a small trace", "[collective][timeline]") {
 {"ph":"e","name":"send","cat":"send","pid":0,"tid":0,"ts":2000.000,"id2":{"local":"0x1"}}
 ],"otherData":{"lost_events":"1"}}
 )");
+}
+
+TEST_CASE("timeline: times of the program's own, before the clock's beginning or none at all",
+          "[collective][timeline]") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Timeline timeline(3);
+  timeline.add({.begin = -2e-9, .end = 3e-9});
+  timeline.add({.begin = -1.5e-6, .end = -1e-6});
+  timeline.add({.begin = std::nan(""), .end = infinity});
+  std::ostringstream text;
+  timeline.write_chrome_trace(text);
+  CHECK(text.str().find(R"("ts":-0.002,"dur":0.005)") != std::string::npos);
+  CHECK(text.str().find(R"("ts":-1.500,"dur":0.500)") != std::string::npos);
+  CHECK(text.str().find(R"("ts":0.000,"dur":2305843009213693.952)") != std::string::npos);
+  CHECK(Json::valid(text.str()));
 }
 
 TEST_CASE("timeline: a trace is JSON and has every event", "[collective][timeline]") {

@@ -142,9 +142,17 @@ class ChromeTrace {
     return text + ",\"bytes\":" + std::to_string(e.bytes) + "}";
   }
 
-  static std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
+  static constexpr std::int64_t most_nanoseconds = std::int64_t{1} << 61;  // differences fit, too
+
+  /// What is no time counts as 0.
+  static std::int64_t nanoseconds(double seconds) {
+    constexpr double most = most_nanoseconds;
+    const double exact = seconds * 1e9;
+    return exact == exact ? std::llround(std::clamp(exact, -most, most)) : 0;
+  }
 
   static std::string microseconds(std::int64_t nanoseconds) {
+    if (nanoseconds < 0) return "-" + microseconds(-nanoseconds);
     const std::string thousandths = std::to_string(1000 + nanoseconds % 1000);
     return std::to_string(nanoseconds / 1000) + "." + thousandths.substr(1);
   }
