@@ -291,7 +291,8 @@ TEST_CASE("the greatest size of a piece is 64-bit and monotone", "[grid]") {
           std::size_t{1} << 40, std::size_t{1} << 60, std::size_t{1} << 61, ~std::size_t{0}}) {
       const std::size_t most = grid.max_compressed_bytes(n);
       CHECK(most >= before);
-      CHECK((n > (std::size_t{1} << 60) ? most >= std::size_t{1} << 63 : most >= 8 * n));
+      const std::size_t least = prepared ? 5 : 8;  // bytes a value: 4 terms up to 1 / 3e-13 take 43 bits
+      CHECK((n > (std::size_t{1} << 60) ? most >= std::size_t{1} << 63 : most >= least * n));
       CHECK(grid.max_combined_bytes(n, 4) >= most);
       before = most;
     }
@@ -338,4 +339,44 @@ TEMPLATE_TEST_CASE("golden hashes", "[grid]", float, double, wring::half_t, wrin
     CAPTURE(g.multiplier, g.delta, g.shift);
     CHECK(hash == expected);
   }
+}
+
+TEST_CASE("a piece has room for what was agreed upon, and what is larger is an error", "[grid]") {
+  using wring::Grid;
+  const std::size_t n = 3000;
+  Kokkos::DefaultHostExecutionSpace exec;
+  for (const bool delta : {false, true})
+    for (const wring::Operation operation : {wring::sum, wring::max}) {
+      Grid<float> grid({.delta = delta});
+      wring::Agreed agreed{.operation = operation,
+                           .ranks = 2,
+                           .total = n,
+                           .max_abs = 1,
+                           .allowed_error = 0.01,
+                           .measured = true};
+      grid.prepare(agreed);
+      wring::Context context{.operation = operation, .ranks = 2, .count = n, .total = n};
+      const std::size_t most = grid.max_compressed_bytes(n);
+      CHECK(most < n * 4 / 2);  // 9 bits at most, of 32
+      std::vector<float> ones(n, 1), twos(n, 2);
+      for (std::size_t i = 0; i < n; i += 3) ones[i] = -1, twos[i] = -2;
+      std::vector<std::byte> a(most), b(most), c(most + 64, std::byte{0x77});
+      a.resize(grid.compress(exec, std::span<const float>(ones), a, context));
+      for (float& x : twos) x *= 8;  // sums of two ones are allowed
+      CHECK_THROWS_AS(grid.compress(exec, std::span<const float>(twos), std::span(c).first(most), context),
+                      wring::CodecError);
+      b.resize(grid.combine(exec, a, a, b, context));
+      if (operation == wring::sum)
+        CHECK_THROWS_AS(grid.combine(exec, b, b, std::span(c).first(most), context), wring::CodecError);
+      std::vector<float> result(n), values = ones;
+      CHECK_NOTHROW(grid.accumulate(exec, std::span<const float>(values), a, std::span(c).first(most),
+                                    std::span(result), context));
+      if (operation == wring::sum) {
+        CHECK(std::fabs(result[0] + 2) <= 0.01f);
+        CHECK_THROWS_AS(grid.accumulate(exec, std::span<const std::byte>(b), b, std::span(c).first(most),
+                                        std::span(result), context),
+                        wring::CodecError);
+      }
+      for (std::size_t i = most; i < c.size(); ++i) REQUIRE(c[i] == std::byte{0x77});
+    }
 }

@@ -56,6 +56,8 @@ struct Agreed {
   double max_abs = 0;     ///< greatest |x| over the finite inputs of all ranks
   std::optional<double> allowed_error;  ///< the user's bound on the result, absolute, if one was asked for
   bool measured = false;                ///< whether max_abs was measured (it is when a bound was asked for)
+  bool wide =
+      false;  ///< whether this rank will be asked for the wide form: room for it, no more; not the same on every rank
 };
 
 /// Minimal definition: four members make a compressor that works in every collective.

@@ -94,8 +94,9 @@ template <FloatElement T> class Grid {
     if (!prepared_) return std::max(values, largest_piece<i64>(n, options_.delta, sizeof(T)));
     if (parameters_.form == Form::values) return values;
     const std::size_t raw = parameters_.raw_blocks ? sizeof(T) : 0;
-    return parameters_.form == Form::int32 ? largest_piece<i32>(n, parameters_.delta, raw)
-                                           : largest_piece<i64>(n, parameters_.delta, raw);
+    return parameters_.form == Form::int32
+               ? largest_piece<i32>(n, parameters_.delta, raw, widths_of<i32>(parameters_).widest)
+               : largest_piece<i64>(n, parameters_.delta, raw, widths_of<i64>(parameters_).widest);
   }
   std::size_t max_combined_bytes(std::size_t n, int /*terms*/) const { return max_compressed_bytes(n); }
 
@@ -167,7 +168,7 @@ template <FloatElement T> class Grid {
   /// Whether two objects were given the same parameters by `prepare`. Inputs are too large for those that serve zeros where they call
   /// for int64 sums or for raw elements, or where rounding the result takes a part of the bound that shows in the step.
   bool interchangeable(const Grid& other) const {
-    return prepared_ && other.prepared_ && parameters_ == other.parameters_;
+    return prepared_ && other.prepared_ && parameters_.reads_like(other.parameters_);
   }
 
   /// Exact, hence the same bits in any order: always on integers; elements themselves only where nothing is

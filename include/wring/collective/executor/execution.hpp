@@ -370,7 +370,7 @@ Execution<Codec, Link, Exec>::~Execution() = default;
 
 template <class Codec, class Link, class Exec>
 void Execution<Codec, Link, Exec>::follow(const Plan& plan, std::uint64_t number) {
-  if (number != std::exchange(plan_number_, 0)) shared_.plan = plan;
+  if (number != std::exchange(plan_number_, 0)) shared_.follow(plan);
   plan_number_ = number;
 }
 

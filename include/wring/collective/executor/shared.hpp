@@ -54,6 +54,7 @@ template <class Codec, class Link, class Exec> struct Shared {
   Task task;
   Options options;
   Plan plan;
+  bool wide = false;  ///< whether the plan sends anything in the compressor's wide form
   Partition partition;
   std::vector<Tensor<Codec>> tensors;
   Pool<Space> pool;
@@ -65,6 +66,12 @@ template <class Codec, class Link, class Exec> struct Shared {
   Timeline* timeline = nullptr;  ///< if events are to be recorded
   std::uint64_t sequence = 0;    ///< number of the operation on its link
   std::int64_t segment = -1;     ///< the one that is moving
+
+  void follow(const Plan& next) {
+    plan = next;
+    wide = std::any_of(plan.steps.begin(), plan.steps.end(),
+                       [](const Step& step) { return step.wire == Wire::raw && step.kind != Kind::finish; });
+  }
 
   /// Cuts the tensors as plan and options say; `counts`: per tensor and rank, where ranks have parts of their own.
   void cut(std::span<const std::size_t> counts) {
@@ -138,10 +145,11 @@ template <class Codec, class Link, class Exec> struct Shared {
   /// The most bytes in which a piece of n values can arrive.
   std::size_t worst_bytes(const PieceRange& r) const {
     const Codec& codec = *tensors[r.item].codec;
-    std::size_t n = std::max<std::size_t>(codec.max_compressed_bytes(r.count), r.count * sizeof(T));
+    const std::size_t own = codec.max_compressed_bytes(r.count);
     if constexpr (CombiningCompressor<Codec, Exec>)
-      n = std::max<std::size_t>(n, codec.max_combined_bytes(r.count, plan.ranks));
-    return n;
+      return std::max<std::size_t>(own, codec.max_combined_bytes(r.count, plan.ranks));
+    else  // raw steps send values
+      return std::max<std::size_t>(own, r.count * sizeof(T));
   }
 
   Bytes<Space> scratch;

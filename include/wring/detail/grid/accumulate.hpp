@@ -40,7 +40,7 @@ template <class T> struct BlockAccumulator {
 
   Written<i32> add(i32* q, i32 base, const Source<i32>& piece, std::byte* out, T* result) const {
     const u32 ored = unpack_add_block(combiner.kernels, piece, q);
-    Written<i32> w = emit(combiner.kernels, combiner.wide, q, ored, piece.m, nullptr, out);
+    Written<i32> w = emit(combiner.kernels, combiner.widths, q, ored, piece.m, nullptr, out);
     if (combiner.delta) w.base = BlockCombiner<i32>::wrapping_sum(base, piece.base);
     if (result) decoder.decode(q, static_cast<int>(w.descriptor), w.base, piece.m, result);
     return w;
@@ -71,6 +71,7 @@ template <class T> struct AccumulateBlocks {
       const Written<i32> w = x ? accumulator.add(x + first, theirs, place(p), y, p)
                                : accumulator.add(own.source(b, at.a + p.a), theirs, place(p), y);
       out.set(b, w);
+      p.too_large += w.too_wide;
       p.out += w.bytes, p.b += piece.bytes(b, 0);
       if (!x) p.a += own.bytes(b, 0);
     }
@@ -108,7 +109,7 @@ std::size_t grid_accumulate(const Exec& exec, std::span<const T> x, std::span<co
   check_piece(piece, layout, p, 0);
   if (x.empty()) check_piece(own, layout, p, 0);
   if (n == 0) return 0;
-  expect_room(out.size(), largest_piece<i32>(n, p.delta, 0));
+  expect_room(out.size(), largest_piece<i32>(n, p.delta, 0, widths_of<i32>(p).widest));
   const grid::Head<i32> head{out.data(), layout, p.delta};
   head.clear_padding();
   const AccumulateBlocks<T> body{{{kernels, p}, {kernels, p, operation}, {kernels, complete, streaming}},

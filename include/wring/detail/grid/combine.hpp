@@ -28,10 +28,11 @@ template <class Q> struct BlockCombiner {
   const IntegerKernels<Q>& kernels;
   Operation operation;
   int shift;
-  bool delta, wide;
+  bool delta;
+  Widths widths;
 
   BlockCombiner(const Kernels& k, const GridParameters& p, Operation op)
-      : kernels(k.of<Q>()), operation(op), shift(p.shift), delta(p.delta), wide(p.wide) {}
+      : kernels(k.of<Q>()), operation(op), shift(p.shift), delta(p.delta), widths(widths_of<Q>(p)) {}
 
   static Q wrapping_sum(Q a, Q b) { return static_cast<Q>(static_cast<U>(a) + static_cast<U>(b)); }
 
@@ -44,14 +45,14 @@ template <class Q> struct BlockCombiner {
     alignas(64) Q q[block_values];
     unpack_block(kernels, a, q);
     const U ored = unpack_add_block(kernels, b, q);
-    Written<Q> w = emit(kernels, wide, q, ored, a.m, nullptr, out);
+    Written<Q> w = emit(kernels, widths, q, ored, a.m, nullptr, out);
     w.base = base;
     return w;
   }
 
-  /// Whether a block plus nothing is the block's own bytes: full width may only have been asked for by
+  /// Whether a block plus nothing is the block's own bytes: the greatest width may only have been asked for by
   /// `wide`.
-  bool copies(const Source<Q>& s) const { return !wide && s.width() < full_width<Q>; }
+  bool copies(const Source<Q>& s) const { return !widths.always && s.width() < widths.widest; }
 
   static Written<Q> copy(const Source<Q>& s, Q base, std::byte* out) {
     const std::size_t bytes = packed_bytes<Q>(s.m, s.width());
@@ -64,7 +65,7 @@ template <class Q> struct BlockCombiner {
     unpack_block(kernels, a, q);
     unpack_block(kernels, b, other);
     kernels.extremum(q, other, operation == Operation::max);
-    return emit(kernels, wide, q, kernels.measure(q), a.m, nullptr, out);
+    return emit(kernels, widths, q, kernels.measure(q), a.m, nullptr, out);
   }
 
   void open(const Source<Q>& s, Opened<Q>& to) const {
@@ -78,7 +79,7 @@ template <class Q> struct BlockCombiner {
     std::fill(block.q + m, block.q + block_values, delta ? block.q[m - 1] : Q{0});
     const Q base = delta ? block.q[0] : Q{0};
     const U ored = delta ? kernels.difference(block.q) : kernels.measure(block.q);
-    Written<Q> w = emit(kernels, wide, block.q, ored, m, block.planes.any() ? &block.planes : nullptr, out);
+    Written<Q> w = emit(kernels, widths, block.q, ored, m, block.planes.any() ? &block.planes : nullptr, out);
     w.base = base;
     return w;
   }
@@ -148,7 +149,7 @@ template <class Q> struct CombineBlocks {
       const Written<Q> w =
           combiner.combine(a.source(block, at.a + p.a), b.source(block, at.b + p.b), place(p));
       out.set(block, w);
-      p.out += w.bytes, p.a += a.bytes(block, 0), p.b += b.bytes(block, 0);
+      p.out += w.bytes, p.a += a.bytes(block, 0), p.b += b.bytes(block, 0), p.too_large += w.too_wide;
     }
     return p;
   }
@@ -175,7 +176,7 @@ template <class Q> struct FinishBlocks {
     for (std::size_t block = run.first; block < run.last; ++block) {
       const Written<Q> w = combiner.finish(in.source(block, at.a + p.a), place(p));
       out.set(block, w);
-      p.out += w.bytes, p.a += in.bytes(block, 0);
+      p.out += w.bytes, p.a += in.bytes(block, 0), p.too_large += w.too_wide;
     }
     return p;
   }
@@ -188,6 +189,13 @@ template <class Q> struct FinishBlocks {
                 [&](const Progress& p) { return out.piece + out.layout.payload_at + at.out + p.out; });
   }
 };
+
+inline const Progress& expect_sums(const Progress& total) {
+  if (total.too_large)
+    throw CodecError(sentence("Grid: ", total.too_large,
+                              " blocks are wider than sums of the magnitudes that were agreed upon can be"));
+  return total;
+}
 
 inline void expect_room(std::size_t room, std::size_t needed) {
   if (room < needed)
@@ -202,12 +210,12 @@ std::size_t combine_as(const Exec& exec, std::span<const std::byte> a, std::span
   check_piece(a, layout, p, 0);
   check_piece(b, layout, p, 0);
   if (n == 0) return 0;
-  expect_room(out.size(), largest_piece<Q>(n, p.delta, 0));
+  expect_room(out.size(), largest_piece<Q>(n, p.delta, 0, widths_of<Q>(p).widest));
   const Head<Q> head{out.data(), layout, p.delta};
   head.clear_padding();
   const CombineBlocks<Q> body{
       {kernels, p, operation}, {a.data(), layout, p.delta}, {b.data(), layout, p.delta}, head};
-  return layout.payload_at + for_runs(exec, "wring::combine", layout.blocks, RunBody(body)).out;
+  return layout.payload_at + expect_sums(for_runs(exec, "wring::combine", layout.blocks, RunBody(body))).out;
 }
 
 template <class Q, class Exec>
@@ -216,11 +224,11 @@ std::size_t finish_as(const Exec& exec, std::span<const std::byte> in, std::size
   const Layout<Q> layout(n, p.delta);
   check_piece(in, layout, p, 0);
   if (n == 0) return 0;
-  expect_room(out.size(), largest_piece<Q>(n, p.delta, 0));
+  expect_room(out.size(), largest_piece<Q>(n, p.delta, 0, widths_of<Q>(p).widest));
   const Head<Q> head{out.data(), layout, p.delta};
   head.clear_padding();
   const FinishBlocks<Q> body{{kernels, p, Operation::sum}, {in.data(), layout, p.delta}, head};
-  return layout.payload_at + for_runs(exec, "wring::finish", layout.blocks, RunBody(body)).out;
+  return layout.payload_at + expect_sums(for_runs(exec, "wring::finish", layout.blocks, RunBody(body))).out;
 }
 
 }  // namespace grid

@@ -56,6 +56,7 @@ template <class Q> struct Written {
   unsigned descriptor = 0;
   std::size_t bytes = 0;
   Q base = 0;
+  bool too_wide = false;  ///< for what was agreed upon: zeros were written
 };
 
 /// A block as it is read: descriptor, first byte of the payload, number of values, base of the predictor.
@@ -98,11 +99,26 @@ std::make_unsigned_t<Q> unpack_add_block(const IntegerKernels<Q>& kernels, const
   return with_full_block(s, [&](int w, const std::byte* bytes) { return kernels.unpack_add(w, bytes, q); });
 }
 
+template <class Q>
+Written<Q> emit(const IntegerKernels<Q>& kernels, const Widths& widths, const Q* q,
+                std::make_unsigned_t<Q> ored, std::size_t m, const Planes* planes, std::byte* out);
+
+/// In place of a block that is too wide.
+template <class Q> WRING_COLD Written<Q> emit_zeros(const IntegerKernels<Q>& kernels, const Widths& widths,
+                                                    std::size_t m, const Planes* planes, std::byte* out) {
+  alignas(64) const Q zeros[block_values] = {};
+  Written<Q> written = emit<Q>(kernels, widths, zeros, 0, m, planes, out);
+  written.too_wide = true;
+  return written;
+}
+
 /// Packs a block whose magnitudes were ORed.
 template <class Q>
-Written<Q> emit(const IntegerKernels<Q>& kernels, bool wide, const Q* q, std::make_unsigned_t<Q> ored,
-                std::size_t m, const Planes* planes, std::byte* out) {
-  const int w = wide ? full_width<Q> : width_of<Q>(ored, ored != 0 || kernels.any(q));
+Written<Q> emit(const IntegerKernels<Q>& kernels, const Widths& widths, const Q* q,
+                std::make_unsigned_t<Q> ored, std::size_t m, const Planes* planes, std::byte* out) {
+  const int needed = width_of<Q>(ored, ored != 0 || kernels.any(q));
+  if (needed > widths.widest) return emit_zeros(kernels, widths, m, planes, out);
+  const int w = widths.always ? widths.widest : needed;
   const std::size_t bytes = packed_bytes<Q>(m, w);
   Written<Q> written{static_cast<unsigned>(w), bytes, 0};
   if (planes) {

@@ -69,10 +69,11 @@ template <class T, class Q> struct BlockEncoder {
   using Wide = typename FloatTraits<T>::Wide;
   const Kernels& kernels;
   Step step;
-  bool delta, raw_blocks, wide;
+  Widths widths;
+  bool delta, raw_blocks;
 
   BlockEncoder(const Kernels& k, const GridParameters& p)
-      : kernels(k), step(p), delta(p.delta), raw_blocks(p.raw_blocks && !p.wide), wide(p.wide) {}
+      : kernels(k), step(p), widths(widths_of<Q>(p)), delta(p.delta), raw_blocks(p.raw_blocks && !p.wide) {}
 
   /// Beyond it a block is raw, or its values exceed what was agreed upon.
   double largest() const {
@@ -123,8 +124,8 @@ template <class T, class Q> struct BlockEncoder {
   }
 
   unsigned descriptor(const Quanta<Q>& quanta) const {
-    const int w = wide ? full_width<Q>
-                       : width_of<Q>(quanta.ored, quanta.ored != 0 || kernels.template of<Q>().any(quanta.q));
+    const int needed = width_of<Q>(quanta.ored, quanta.ored != 0 || kernels.template of<Q>().any(quanta.q));
+    const int w = widths.always ? widths.widest : needed > widths.widest ? 0 : needed;
     return static_cast<unsigned>(w) | (quanta.special ? specials_bit : 0);
   }
 
@@ -151,9 +152,10 @@ template <class T, class Q> struct BlockEncoder {
       return {raw_width, padded(m * sizeof(T)), 0};
     }
     p.too_large += quanta.too_large, p.quanta |= quanta.magnitudes;
-    Written<Q> w = emit(kernels.template of<Q>(), wide, quanta.q, quanta.ored, m,
+    Written<Q> w = emit(kernels.template of<Q>(), widths, quanta.q, quanta.ored, m,
                         quanta.special ? &quanta.planes : nullptr, out);
     w.base = quanta.base;
+    p.too_large += w.too_wide;
     return w;
   }
 };
@@ -195,7 +197,7 @@ Progress encode_as(const Exec& exec, std::span<const T> x, std::span<std::byte> 
                    const Kernels& kernels) {
   const Layout<Q> layout(x.size(), p.delta);
   if (x.empty()) return {};
-  if (out.size() < largest_piece<Q>(x.size(), p.delta, p.raw_blocks ? sizeof(T) : 0))
+  if (out.size() < largest_piece<Q>(x.size(), p.delta, p.raw_blocks ? sizeof(T) : 0, widths_of<Q>(p).widest))
     throw CodecError("Grid: the room for an encoded piece is too small");
   const Head<Q> head{out.data(), layout, p.delta};
   head.clear_padding();

@@ -31,6 +31,15 @@ constexpr std::size_t blocks_of(std::size_t n) { return n / block_values + (n % 
 
 /// The widest field of a block, in bits.
 template <class Q> inline constexpr int full_width = std::is_same_v<Q, i32> ? 32 : 62;
+/// How wide blocks may be, in bits, and whether all are as wide as that.
+struct Widths {
+  int widest;
+  bool always;
+};
+template <class Q> constexpr Widths widths_of(const GridParameters& p) {
+  return {p.widest < full_width<Q> ? p.widest : full_width<Q>, p.wide};
+}
+
 /// Values side by side: one in each lane.
 template <class Q> inline constexpr std::size_t lanes = 64 / sizeof(Q);
 
@@ -72,13 +81,16 @@ constexpr std::size_t saturating_add(std::size_t a, std::size_t b) {
   return a + b < a ? std::numeric_limits<std::size_t>::max() : a + b;
 }
 
-/// The most bytes that a piece of n values can have. `raw`: bytes of an element, where blocks may be stored as they are, else 0.
-template <class Q> constexpr std::size_t largest_piece(std::size_t n, bool delta, std::size_t raw) {
+/// The most bytes that a piece of n values can have whose blocks are up to `widest` bits wide. `raw`: bytes of an element, where blocks
+/// may be stored as they are, else 0.
+template <class Q>
+constexpr std::size_t largest_piece(std::size_t n, bool delta, std::size_t raw, int widest = full_width<Q>) {
   const Layout<Q> layout(n, delta);
   const std::size_t rows = n / lanes<Q> + (n % lanes<Q> != 0),
-                    row = lanes<Q> * (raw > sizeof(Q) ? raw : sizeof(Q));
-  const std::size_t most = std::numeric_limits<std::size_t>::max() / row;
-  const std::size_t fixed = layout.payload_at + layout.blocks * planes_bytes;
+                    packed = lanes<Q> * static_cast<std::size_t>(widest) / 8,
+                    row = packed > lanes<Q> * raw ? packed : lanes<Q> * raw;
+  const std::size_t most = std::numeric_limits<std::size_t>::max() / (row == 0 ? 1 : row);
+  const std::size_t fixed = layout.payload_at + layout.blocks * planes_bytes + (n == 0 ? 0 : 64);  // lines may not be full
   return saturating_add(rows > most ? std::numeric_limits<std::size_t>::max() : rows * row, fixed);
 }
 

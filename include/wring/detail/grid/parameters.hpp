@@ -21,11 +21,19 @@ struct GridParameters {
   int divisor = 1;          ///< decoding a complete sum divides by it (MEAN)
   bool delta = false;       ///< residues q_i - q_(i-1) instead of q_i
   bool raw_blocks = false;  ///< incompressible blocks are stored as they are (nothing is ever added)
-  bool wide = false;        ///< every block has full width
+  bool wide = false;        ///< every block has the greatest width
+  int widest =
+      62;  ///< no quantum or partial sum needs more bits (32 at most in int32): sizes are bounded by it
   double limit = std::numeric_limits<
       double>::infinity();  ///< sums up to limit 2^64 saturate where they overflow the type
 
   friend bool operator==(const GridParameters&, const GridParameters&) = default;
+
+  /// Whether pieces mean the same with other parameters, bit by bit.
+  bool reads_like(GridParameters other) const {
+    other.widest = widest;
+    return *this == other;
+  }
 };
 
 }  // namespace wring::inline v0::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -35,6 +36,7 @@ struct Request {
   double max_abs;
   double error;
   bool power_of_two, delta;
+  bool wide = false;  ///< pieces of full width are asked for
 
   bool reduction() const { return reduces(collective); }
   bool sums() const { return reduction() && adds(operation); }
@@ -134,6 +136,17 @@ template <class T> std::optional<GridParameters::Form> integers_for(const Reques
   return int64 ? std::optional(Form::int64) : std::nullopt;
 }
 
+/// Bits that the quanta and partial sums of agreed inputs need (W1), at most 62; for inputs that are not known yet, max_abs = 0, too, and
+/// where blocks of full width will be asked for.
+inline int width_for(const Request& r, const GridParameters& p) {
+  if (r.max_abs == 0 || r.wide) return 62;
+  const double terms = r.sums() ? r.ranks : 1;
+  const double sum = up(up(terms * up(r.max_abs / p.step)) + 0.5 * terms);
+  if (!(sum < 0x1p60)) return 62;
+  return std::min(62,
+                  1 + static_cast<int>(std::bit_width(static_cast<std::uint64_t>(sum))) + (p.delta ? 1 : 0));
+}
+
 /// The grid that keeps the bound, or nothing.
 template <class T> std::optional<GridParameters> on_grid(const Request& r) {
   std::optional<GridParameters> p = grid_step<T>(r);
@@ -144,6 +157,7 @@ template <class T> std::optional<GridParameters> on_grid(const Request& r) {
   const auto form = integers_for<T>(r, *p);
   if (!form) return std::nullopt;
   p->form = *form;
+  p->widest = width_for(r, *p);
   // Sums that come out just above the greatest element saturate; what cannot exceed it always does.
   if (r.may_overflow<T>()) p->limit = FloatTraits<T>::greatest * 0x1p-64 + r.error * 0x1p-65;
   return p;
@@ -193,7 +207,8 @@ template <class T> GridParameters choose_parameters(const Agreed& agreed, bool p
   if (!(error >= 0) || error > std::numeric_limits<double>::max())
     throw InvalidArgument(fmt::format("Grid: the bound {} is not a finite number >= 0", error));
   const Request request{
-      agreed.collective, agreed.operation, agreed.ranks, agreed.max_abs, error, power_of_two, delta};
+      agreed.collective, agreed.operation, agreed.ranks, agreed.max_abs, error, power_of_two, delta,
+      agreed.wide};
   if (const auto p = parameters_for<T>(request)) return *p;
   throw BoundUnattainable(fmt::format("Grid<{}>: an error of {} cannot be promised for the {} of {} ranks "
                                       "with magnitudes up to {}; {:.3g} can",

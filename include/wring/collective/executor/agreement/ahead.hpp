@@ -41,8 +41,7 @@ template <class Codec, class Link, class Exec> class Ahead {
     if constexpr (able) {
       for (const auto& t : s_.tensors)
         if (!t.bound || t.bound->kind != Bound::Kind::absolute) return false;
-      for (const Step& step : s_.plan.steps)  // values in wide form have no use for a packed one
-        if (step.wire == Wire::raw && step.kind != Kind::finish) return false;
+      if (s_.wide) return false;  // values in wide form have no use for a packed one
       if (!reduces(s_.task.collective) || s_.plan.ranks == 1) return false;
       for (auto& t : s_.tensors) {
         originals_.push_back(*t.codec);

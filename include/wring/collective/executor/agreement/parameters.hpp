@@ -17,7 +17,8 @@ template <class S, class Tensor> Agreed agreed_parameters(const S& s, Tensor& t)
            .total = t.total,
            .max_abs = t.magnitudes.max_abs,
            .allowed_error = {},
-           .measured = t.bound.has_value()};
+           .measured = t.bound.has_value(),
+           .wide = s.wide};
   if (!t.bound) return a;
   const double values = static_cast<double>(t.total) * (reduces(a.collective) ? a.ranks : 1);
   t.error = absolute_error(*t.bound, t.magnitudes, a.collective, a.operation, a.ranks, values);

@@ -81,6 +81,9 @@ template <class Word> void expect_sound(const Piece<Word, const std::byte>& piec
 /// The size of the piece just written.
 template <class Word> std::size_t expect_room(const Piece<Word, const std::byte>& piece, const Tally& tally,
                                               int k) {
+  if (tally.invalid[k] != 0)
+    throw CodecError(sentence("Grid: ", tally.invalid[k],
+                              " blocks are wider than sums of the magnitudes that were agreed upon can be"));
   const std::uint64_t needed = piece.payload_at() + tally.payload_bytes[k];
   if (needed > piece.size)
     throw CodecError(sentence("Grid: a piece of ", needed, " bytes does not fit into the ", piece.size,

@@ -35,10 +35,10 @@ Piece<Word, Byte> piece_of(std::span<Byte> bytes, std::size_t n, std::size_t ele
 
 /// Both passes over a source.
 template <class Exec, class Source, class Word>
-void write_piece(const Exec& exec, const Source& source, const Piece<Word, std::byte>& out, bool wide,
-                 TeamShape shape) {
+void write_piece(const Exec& exec, const Source& source, const Piece<Word, std::byte>& out,
+                 const GridParameters& p, TeamShape shape) {
   const Chunks chunks(out.n);
-  const Measure<Exec, Source> measure{source, out, chunks, wide};
+  const Measure<Exec, Source> measure{source, out, chunks, grid::widths_of<typename Lanes<Word>::Signed>(p)};
   Kokkos::parallel_for(Source::measure_label, team_policy<Word>(exec, chunks.teams(), measure, shape),
                        measure);
   const Pack<Exec, Source> pack{source, out, chunks};
@@ -51,7 +51,7 @@ std::size_t encode(const Exec& exec, std::span<const T> x, std::span<std::byte> 
   const auto out = piece_of<Word>(bytes, x.size(), sizeof(T), p, p.raw_blocks && !p.wide);
   expect_head(out);
   const FromValues<T, Word> source(x.data(), x.size(), p, out.raw_allowed);
-  write_piece(exec, source, out, p.wide, shape);
+  write_piece(exec, source, out, p, shape);
   const Tally tally = audit(exec, written(out));
   if (tally.invalid[0] != 0)
     throw CodecError(
@@ -80,7 +80,7 @@ std::size_t combine(const Exec& exec, std::span<const std::byte> a, std::span<co
   expect_head(first);
   expect_head(second);
   expect_head(out);
-  write_piece(exec, FromPair<Word>{first, second, {operation}}, out, p.wide, shape);
+  write_piece(exec, FromPair<Word>{first, second, {operation}}, out, p, shape);
   const Tally tally = audit(exec, first, second, written(out));
   expect_sound(first, tally, 0);
   expect_sound(second, tally, 1);
@@ -94,7 +94,7 @@ std::size_t finish(const Exec& exec, std::span<const std::byte> in, std::size_t 
   const auto out = piece_of<Word>(bytes, n, 0, p, false);
   expect_head(sum);
   expect_head(out);
-  write_piece(exec, FromSum<Word>{sum, p.shift}, out, p.wide, shape);
+  write_piece(exec, FromSum<Word>{sum, p.shift}, out, p, shape);
   const Tally tally = audit(exec, sum, written(out));
   expect_sound(sum, tally, 0);
   return expect_room(written(out), tally, 1);

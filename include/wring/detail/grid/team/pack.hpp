@@ -20,7 +20,7 @@ template <class Exec, class Source> struct Measure {
   Source source;
   Piece<Word, std::byte> out;
   Chunks chunks;
-  bool wide;
+  grid::Widths widths;
 
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     const Workspace<Word> w = Workspace<Word>::of(team);
@@ -56,11 +56,12 @@ template <class Exec, class Source> struct Measure {
   }
 
   KOKKOS_FUNCTION std::uint8_t describe(std::size_t block, std::uint64_t extent) const {
-    const int width = wide ? Lanes<Word>::full_width : Extent::width(extent, Lanes<Word>::full_width);
+    const int needed = Extent::width(extent, Lanes<Word>::full_width);
+    const int width = widths.always ? widths.widest : needed;
     const auto packed =
         static_cast<std::uint8_t>(width | (extent & Extent::special ? Descriptor::special_bit : 0));
     const bool too_large = Source::has_raw && (extent & Extent::too_large) != 0;
-    if (!out.raw_allowed) return too_large ? Descriptor::impossible : packed;
+    if (!out.raw_allowed) return too_large || needed > widths.widest ? Descriptor::impossible : packed;
     const bool raw = too_large || out.payload_bytes(block, packed) >= out.raw_bytes(block);
     return raw ? static_cast<std::uint8_t>(Descriptor::raw) : packed;
   }
