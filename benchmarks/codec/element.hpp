@@ -14,6 +14,7 @@
 
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/grid.hpp>
+#include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>
 #include <wring/error.hpp>
 
@@ -97,6 +98,7 @@ template <wring::FloatElement T> void register_element(Registry& registry) {
   using Grid = wring::Grid<T>;
   using StepKind = typename Grid::StepKind;
   register_codec("none", wring::None<T>(), registry);
+  register_codec("lossless", wring::Lossless<T>(), registry);
   if constexpr (!std::same_as<T, wring::half_t>)
     register_codec("cast_fp16", wring::Cast<wring::half_t, T>(), registry);
   register_codec("cast_bf16", wring::Cast<wring::bhalf_t, T>(), registry);

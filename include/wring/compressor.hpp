@@ -5,4 +5,5 @@
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/concept.hpp>
 #include <wring/compressor/grid.hpp>
+#include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>
