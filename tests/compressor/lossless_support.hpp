@@ -31,7 +31,19 @@ template <class T> T element(double value) {
     return static_cast<T>(value);
 }
 
-enum class Data { zeros, constant, patterns, normal, tails, sparse, ramp, alternating, outliers, specials, count };
+enum class Data {
+  zeros,
+  constant,
+  patterns,
+  normal,
+  tails,
+  sparse,
+  ramp,
+  alternating,
+  outliers,
+  specials,
+  count
+};
 
 inline std::string name_of(Data data) {
   static constexpr const char* names[] = {"zeros",  "constant", "patterns",    "normal",   "tails",
@@ -68,7 +80,10 @@ template <class T> std::vector<T> make(Data data, std::size_t n, std::uint64_t s
     case Data::ramp: x.push_back(element<T>(static_cast<double>(i % 100))); break;
     case Data::alternating: x.push_back(element<T>(i % 2 ? 127 : 126)); break;
     case Data::outliers: x.push_back(element<T>(i % 61 == 3 ? 100 : 1 + uniform())); break;
-    default: x.push_back(i % 7 ? element<T>(1 + uniform()) : from_pattern<T>(special[i / 7 % 4] >> (64 - 8 * sizeof(T)))); break;
+    default:
+      x.push_back(i % 7 ? element<T>(1 + uniform())
+                        : from_pattern<T>(special[i / 7 % 4] >> (64 - 8 * sizeof(T))));
+      break;
     }
   }
   return x;
@@ -78,16 +93,17 @@ template <class T> Bytes room_for(std::size_t n) {
   return Bytes(Lossless<T>::max_compressed_bytes(n), std::byte{0xa5});
 }
 
-template <class T> Bytes encoded(const std::vector<T>& x,
-                                 const detail::lossless::Kernels<T>& kernels = detail::lossless::best_kernels<T>()) {
+template <class T> Bytes
+encoded(const std::vector<T>& x,
+        const detail::lossless::Kernels<T>& kernels = detail::lossless::best_kernels<T>()) {
   Bytes bytes = room_for<T>(x.size());
   bytes.resize(detail::lossless_encode<T>(Exec{}, std::span<const T>(x), std::span(bytes), kernels).out);
   return bytes;
 }
 
-template <class T> std::vector<T> decoded(const Bytes& bytes, std::size_t n,
-                                          const detail::lossless::Kernels<T>& kernels =
-                                              detail::lossless::best_kernels<T>()) {
+template <class T> std::vector<T>
+decoded(const Bytes& bytes, std::size_t n,
+        const detail::lossless::Kernels<T>& kernels = detail::lossless::best_kernels<T>()) {
   std::vector<T> y(n, from_pattern<T>(0x5a5a5a5a5a5a5a5au));
   detail::lossless_decode<false, T>(Exec{}, std::span<const std::byte>(bytes), std::span(y), kernels);
   return y;
@@ -97,6 +113,7 @@ template <class T> bool same_bits(const std::vector<T>& a, const std::vector<T>&
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-inline constexpr std::size_t lengths[] = {0, 1, 2, 15, 16, 17, 100, 511, 512, 513, 1031, 16383, 16384, 16385, 40000};
+inline constexpr std::size_t lengths[] = {0,   1,   2,    15,    16,    17,    100,  511,
+                                          512, 513, 1031, 16383, 16384, 16385, 40000};
 
 }  // namespace lossless_test

@@ -32,8 +32,9 @@ template <class Decode> auto outcome(const Decode& decode) -> std::pair<bool, de
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("team kernels of Lossless write and read the bytes of the others", "[compressor][lossless][team]",
-                   float, double, half_t, bhalf_t, std::int8_t, std::uint16_t, std::int32_t, std::uint64_t) {
+TEMPLATE_TEST_CASE("team kernels of Lossless write and read the bytes of the others",
+                   "[compressor][lossless][team]", float, double, half_t, bhalf_t, std::int8_t, std::uint16_t,
+                   std::int32_t, std::uint64_t) {
   for (const std::size_t n : {0, 1, 15, 17, 511, 512, 513, 1031, 16385, 40000})
     for (int data = 0; data < static_cast<int>(Data::count); ++data) {
       INFO(name_of(static_cast<Data>(data)) << ", " << n);
@@ -44,8 +45,8 @@ TEMPLATE_TEST_CASE("team kernels of Lossless write and read the bytes of the oth
     }
 }
 
-TEMPLATE_TEST_CASE("team kernels of Lossless refuse what the others refuse", "[compressor][lossless][team]", float,
-                   double, std::int16_t) {
+TEMPLATE_TEST_CASE("team kernels of Lossless refuse what the others refuse", "[compressor][lossless][team]",
+                   float, double, std::int16_t) {
   const auto x = make<TestType>(Data::tails, 1100);
   const Bytes piece = encoded(x);
   for (std::size_t bit = 0; bit < 8 * piece.size(); bit += bit < 100 ? 1 : 97) {

@@ -47,8 +47,7 @@ class Lossless {
                        const Context&) {
     detail::expect_space("lossless", bytes.size(), max_compressed_bytes(values.size()));
     if constexpr (on_host<Exec>) {
-      const auto total =
-          detail::lossless_encode<T>(exec, values, bytes, detail::lossless::best_kernels<T>());
+      const auto total = detail::lossless_encode<T>(exec, values, bytes, detail::lossless::best_kernels<T>());
       fallback_blocks_ += total.a;
       return total.out;
     } else {

@@ -44,25 +44,6 @@ template <class T> void clear_marks_from(Marks& marks, int m) {
   }
 }
 
-inline Histogram histogram_of(const auto& sample) {
-  std::array<std::array<std::uint8_t, Histogram::bins>, 4> parts{};  // so that no count waits for the one before
-  const auto bin = [&](int k) {
-    const auto distance = sample.greatest - sample.exponents[k];
-    return distance < Histogram::bins ? static_cast<std::size_t>(distance) : std::size_t{Histogram::bins - 1};
-  };
-  for (int k = 0; k < sample_values; k += 4)
-    ++parts[0][bin(k)], ++parts[1][bin(k + 1)], ++parts[2][bin(k + 2)], ++parts[3][bin(k + 3)];
-  Histogram h;
-  h.greatest = static_cast<unsigned>(sample.greatest);
-  for (std::size_t d = 0; d < Histogram::bins; ++d)
-    h.count[d] = static_cast<std::uint16_t>(parts[0][d] + parts[1][d] + parts[2][d] + parts[3][d]);
-  if (h.greatest < Histogram::bins - 1)
-    h.zeros = h.count[h.greatest];
-  else if (h.count[Histogram::bins - 1] != 0)
-    for (const auto e : sample.exponents) h.zeros += e == 0;
-  return h;
-}
-
 /// A block as fields, or as what it is instead of them.
 template <class T> class BlockEncoder {
  public:
@@ -131,13 +112,13 @@ template <class T> class BlockEncoder {
   }
 
   void take_floats() {
-    Sample<T> sample;
+    Sample sample;
     kernels_.sample(x_, sample);
     if (sample.uniform && kernels_.is_uniform(x_)) {
       block_ = {};
       return;
     }
-    block_ = choose_code<T>(histogram_of(sample));
+    block_ = choose_code<T>(sample.spread);
     split();
     if (block_.width == F::plain_bits && block_.escapes != 0) ++block_.width, split();  // not in the sample
   }

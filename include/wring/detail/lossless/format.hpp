@@ -164,38 +164,35 @@ template <class T> KOKKOS_INLINE_FUNCTION constexpr int index_of(int lane, int r
 inline constexpr int sample_values = 128;
 KOKKOS_INLINE_FUNCTION constexpr int sample_index(int k) { return k / 16 * 64 + k % 16; }
 
-/// How the exponents of a sample lie: bin d counts those of greatest - d, the last one those that are smaller still.
-struct Histogram {
-  static constexpr int bins = 32;
-  std::uint16_t count[bins] = {};
-  int zeros = 0;
+/// How the exponents of a sample lie, by their distance from the greatest of them.
+struct Spread {
+  static constexpr int distances = 19;
+  /// Whether some code asks for it.
+  KOKKOS_INLINE_FUNCTION static constexpr bool needed(int d) { return (d > 0 && d < 11) || d > 13; }
+  std::uint8_t below[distances] = {};  ///< [d]: how many are less than d below the greatest, if needed
+  int zeros = 0;                       ///< exponents that are 0
   unsigned greatest = 0;
 };
 
-/// The code of a block: of all widths of it, bases up to three below the greatest exponent, with and without a code for zeros, the one
-/// that costs the sample the fewest bits; the first of equals.
-template <class T> KOKKOS_INLINE_FUNCTION constexpr Block choose_code(const Histogram& h) {
+/// The code of a block: of those of 1 to 4 bits, with bases from the greatest exponent to three below it, without and with a code for
+/// zeros, the one that costs the sample the fewest bits; the first of equals. No code at all where the sample has one exponent.
+template <class T> KOKKOS_INLINE_FUNCTION constexpr Block choose_code(const Spread& s) {
   constexpr int plain = Format<T>::plain_bits, escape_bits = 8 * Format<T>::side_bytes;
-  if (h.count[0] == sample_values) return {plain, 0, h.greatest, false};
-  int below[Histogram::bins + 1] = {};
-  for (int d = 0; d < Histogram::bins; ++d) below[d + 1] = below[d] + h.count[d];
-  Block best{};
-  int least = std::numeric_limits<int>::max();
-  for (int bits = 1; bits <= 4; ++bits)
-    for (int zero = 0; zero <= (h.zeros > 0 && bits > 1 ? 1 : 0); ++zero) {
+  if (s.below[1] == sample_values) return {plain, 0, s.greatest, false};
+  const int bases = s.greatest < 3 ? static_cast<int>(s.greatest) + 1 : 4;
+  int best = std::numeric_limits<int>::max();  // the cost, the choice in its last five bits
+  for (int zero = 0; zero <= (s.zeros > 0 ? 1 : 0); ++zero)
+    for (int bits = 1 + zero; bits <= 4; ++bits) {
       const int codes = (1 << bits) - 1 - zero;
-      for (int down = 0; down < 4 && static_cast<unsigned>(down) <= h.greatest; ++down) {
-        const bool reached = h.greatest < static_cast<unsigned>(down + codes);  // zeros are in the range itself
-        const int escapes =
-            sample_values - (below[down + codes] - below[down]) - (zero && !reached ? h.zeros : 0);
-        const int cost = sample_values * bits + escape_bits * escapes;
-        if (cost < least) {
-          least = cost;
-          best = {plain + bits, 0, h.greatest - static_cast<unsigned>(down), zero != 0};
-        }
+      for (int down = 0; down < bases; ++down) {
+        const bool apart = zero != 0 && s.greatest >= static_cast<unsigned>(down + codes);
+        const int coded = s.below[down + codes] - s.below[down] + (apart ? s.zeros : 0);
+        const int cost = sample_values * bits + escape_bits * (sample_values - coded);
+        const int choice = cost << 5 | zero << 4 | (bits - 1) << 2 | down;
+        best = choice < best ? choice : best;
       }
     }
-  return best;
+  return {plain + 1 + (best >> 2 & 3), 0, s.greatest - static_cast<unsigned>(best & 3), (best >> 4 & 1) != 0};
 }
 
 /// Where things are in a piece of n values: descriptors of four bytes, then the chunks.

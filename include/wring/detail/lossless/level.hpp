@@ -15,7 +15,7 @@ using grid::Level;
 template <class T> struct Kernels {
   using Word = typename Format<T>::Word;
   using Signed = typename Format<T>::Signed;
-  void (*sample)(const std::byte* x, Sample<T>& sample);
+  void (*sample)(const std::byte* x, Sample& sample);
   bool (*is_uniform)(const std::byte* x);
   void (*split)(const std::byte* x, const Codes<T>& codes, Signed* fields, Marks& marks);
   void (*join)(const Signed* fields, const Codes<T>& codes, std::byte* y, Marks& marks);
@@ -35,7 +35,8 @@ template <int Width, int Bytes> WRING_ALWAYS_INLINE void pack_columns(const std:
   for (int column = 0; column < 64; column += Bytes, q += Bytes / 4, out += Bytes)
     grid::pack_column<Width, V>(q, out);
 }
-template <int Width, int Bytes> WRING_ALWAYS_INLINE void unpack_columns(const std::byte* in, std::int32_t* q) {
+template <int Width, int Bytes> WRING_ALWAYS_INLINE void unpack_columns(const std::byte* in,
+                                                                        std::int32_t* q) {
   using V = typename NativeOf<std::uint32_t, Bytes>::type;
   grid::KeepColumns<Bytes> keep{q};
   for (int column = 0; column < 64; column += Bytes, in += Bytes, keep.next_column())
@@ -49,9 +50,10 @@ template <int Width, int Bytes> WRING_ALWAYS_INLINE void unpack_columns(const st
     using K = Kernels<T>;                                                                                    \
     using Word = typename K::Word;                                                                           \
     using Signed = typename K::Signed;                                                                       \
-    using Packs = std::conditional_t<sizeof(Word) == 4, grid::GRID_LEVEL##Words, grid::GRID_LEVEL##LongWords>; \
+    using Packs =                                                                                            \
+        std::conditional_t<sizeof(Word) == 4, grid::GRID_LEVEL##Words, grid::GRID_LEVEL##LongWords>;         \
     static constexpr bool unrolls = BYTES >= 32 && std::is_same_v<T, float>;                                 \
-    TARGET WRING_GRID_NOINLINE static void sample(const std::byte* x, Sample<T>& s) {                        \
+    TARGET WRING_GRID_NOINLINE static void sample(const std::byte* x, Sample& s) {                           \
       take_sample<BYTES, T>(x, s);                                                                           \
     }                                                                                                        \
     TARGET WRING_GRID_NOINLINE static bool is_uniform(const std::byte* x) {                                  \
@@ -59,11 +61,13 @@ template <int Width, int Bytes> WRING_ALWAYS_INLINE void unpack_columns(const st
     }                                                                                                        \
     TARGET WRING_GRID_NOINLINE static void split(const std::byte* x, const Codes<T>& c, Signed* f,           \
                                                  Marks& m) {                                                 \
-      lossless::split<BYTES, T>(x, c, f, m);                                                                 \
+      if (c.zero == c.escape) return lossless::split<BYTES, false, T>(x, c, f, m);                           \
+      lossless::split<BYTES, true, T>(x, c, f, m);                                                           \
     }                                                                                                        \
     TARGET WRING_GRID_NOINLINE static void join(const Signed* f, const Codes<T>& c, std::byte* y,            \
                                                 Marks& m) {                                                  \
-      lossless::join<BYTES, T>(f, c, y, m);                                                                  \
+      if (c.zero == c.escape) return lossless::join<BYTES, false, T>(f, c, y, m);                            \
+      lossless::join<BYTES, true, T>(f, c, y, m);                                                            \
     }                                                                                                        \
     TARGET WRING_GRID_NOINLINE static void find_range(const std::byte* x, Word& least, Word& greatest) {     \
       lossless::find_range<BYTES, T>(x, least, greatest);                                                    \
@@ -78,7 +82,8 @@ template <int Width, int Bytes> WRING_ALWAYS_INLINE void unpack_columns(const st
     template <int Width> TARGET WRING_GRID_NOINLINE static void pack_wide(const Signed* f, std::byte* out) { \
       pack_columns<Width, BYTES>(f, out);                                                                    \
     }                                                                                                        \
-    template <int Width> TARGET WRING_GRID_NOINLINE static void unpack_wide(const std::byte* in, Signed* f) { \
+    template <int Width> TARGET WRING_GRID_NOINLINE static void unpack_wide(const std::byte* in,             \
+                                                                            Signed* f) {                     \
       unpack_columns<Width, BYTES>(in, f);                                                                   \
     }                                                                                                        \
     static void pack(int w, const Signed* f, std::byte* out) {                                               \
@@ -112,9 +117,8 @@ WRING_LOSSLESS_LEVEL(Vector16Level, WRING_LOSSLESS_NO_TARGET, 16, Vector16Level)
 #endif
 #if WRING_GRID_X86_64
 WRING_LOSSLESS_LEVEL(Avx2Level, __attribute__((target("avx2,fma,bmi2"))), 32, Avx2Level)
-WRING_LOSSLESS_LEVEL(Avx512Level,
-                     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2"))), 64,
-                     Avx512Level)
+WRING_LOSSLESS_LEVEL(Avx512Level, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2"))),
+                     64, Avx512Level)
 #endif
 #undef WRING_LOSSLESS_LEVEL
 #undef WRING_LOSSLESS_NO_TARGET

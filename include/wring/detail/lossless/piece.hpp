@@ -58,7 +58,8 @@ template <class T> struct EncodeBlocks {
     Progress p;
     std::byte* out = piece + layout.chunks_at + at.out;
     each_chunk(run, [&](std::size_t first, std::size_t last) {
-      std::byte sides[blocks_per_chunk * block_values * Format<T>::side_bytes / (Format<T>::is_float ? 1 : 512)];
+      std::byte
+          sides[blocks_per_chunk * block_values * Format<T>::side_bytes / (Format<T>::is_float ? 1 : 512)];
       std::size_t side = 0;
       for (std::size_t b = first; b < last; ++b) {
         const int m = layout.values(b);
@@ -80,6 +81,16 @@ template <class T> struct EncodeBlocks {
   template <class Use> void each_chunk(Run run, const Use& use) const {
     for (std::size_t first = run.first; first < run.last; first += blocks_per_chunk)
       use(first, first + blocks_per_chunk < run.last ? first + blocks_per_chunk : run.last);
+  }
+};
+
+/// value += other, in the computation type: a loop over it vectorises for 16-bit elements, too.
+template <class T> struct AddElement {
+  KOKKOS_INLINE_FUNCTION void operator()(const T& other, T& value) const {
+    if constexpr (Format<T>::is_float)
+      store_element(value, load_element(value) + load_element(other));
+    else
+      value = add_values(value, other);
   }
 };
 
@@ -129,7 +140,10 @@ template <class T, bool add> struct DecodeBlocks {
     if constexpr (add) {
       T own[block_values];
       const bool sound = decode_block(kernels, block(b), payload, side, own, m);
-      add_run(to, to, static_cast<const T*>(own), static_cast<std::size_t>(m));
+      if (m == block_values)
+        ConvertRun<AddElement<T>, T, T, block_values>::convert({}, own, to);
+      else
+        for (int i = 0; i < m; ++i) AddElement<T>()(own[i], to[i]);
       return sound;
     } else {
       return decode_block(kernels, block(b), payload, side, to, m);
@@ -148,15 +162,15 @@ template <class T> void check_piece(std::span<const std::byte> piece, const Layo
     for (std::size_t b = first; b < layout.last_of(first / blocks_per_chunk); ++b) {
       const std::uint32_t word = read_descriptor(piece.data(), b);
       if (!valid<T>(word, layout.values(b)))
-        throw CodecError(
-            sentence("wring: lossless: block ", b, " has descriptor ", word, ", which compress never writes"));
+        throw CodecError(sentence("wring: lossless: block ", b, " has descriptor ", word,
+                                  ", which compress never writes"));
       size += payload_bytes<T>(Block::from(word), layout.values(b)), side += side_bytes<T>(Block::from(word));
     }
     size += padded(side);
   }
   if (size != piece.size())
-    throw CodecError(sentence("wring: lossless: the descriptors announce ", size, " bytes, the piece has ",
-                              piece.size()));
+    throw CodecError(
+        sentence("wring: lossless: the descriptors announce ", size, " bytes, the piece has ", piece.size()));
 }
 
 inline void expect_sound(std::size_t damaged) {

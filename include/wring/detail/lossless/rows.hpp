@@ -64,35 +64,76 @@ struct Marks {
   std::uint64_t words[8] = {};
 };
 
-/// The bits, and the exponents, of the sample of a block.
-template <class T> struct Sample {
-  using Word = typename Format<T>::Word;
-  alignas(64) Word exponents[sample_values];
-  Word greatest;
-  bool uniform;  ///< all elements of the sample have the same bits
+/// What a sample of a block says.
+struct Sample {
+  Spread spread;
+  bool uniform;  ///< all its elements have the same bits
 };
 
-template <int Bytes, class T> WRING_ALWAYS_INLINE void take_sample(const std::byte* x, Sample<T>& sample) {
+/// How many of 128 bytes are less than d, for d below `Spread::distances`.
+template <int Bytes> WRING_ALWAYS_INLINE void count_below(const signed char* bytes, std::uint8_t* below) {
+  if constexpr (Bytes == 0) {
+    for (int d = 0; d < Spread::distances; ++d) {
+      int n = 0;
+      for (int k = 0; k < sample_values; ++k) n += bytes[k] < d;
+      below[d] = static_cast<std::uint8_t>(n);
+    }
+  } else {
+#if WRING_GRID_NATIVE_VECTORS
+    constexpr int size = Bytes < 32 ? Bytes : 32, parts = sample_values / size;
+    typedef signed char V __attribute__((vector_size(size)));
+    V v[parts];
+    __builtin_memcpy(v, bytes, sizeof v);
+#pragma GCC unroll 19
+    for (int d = 0; d < Spread::distances; ++d) {
+      if (!Spread::needed(d)) continue;
+      V less{};
+#pragma GCC unroll 8
+      for (int k = 0; k < parts; ++k) less -= (V)(v[k] < static_cast<signed char>(d));
+      std::uint64_t words[size / 8], sum = 0;
+      __builtin_memcpy(words, &less, sizeof less);
+      for (const std::uint64_t word : words) sum += word;  // of bytes of at most 16
+      below[d] = static_cast<std::uint8_t>((sum * 0x0101010101010101u) >> 56);
+    }
+#endif
+  }
+}
+
+template <int Bytes, class T> WRING_ALWAYS_INLINE void take_sample(const std::byte* x, Sample& sample) {
   using F = Format<T>;
   using Word = typename F::Word;
   using L = Row<Word, Bytes>;
-  constexpr int rows_together = 16 / L::count;
+  using Native = typename L::Native;
   typename F::Bits pattern;
   __builtin_memcpy(&pattern, x, sizeof pattern);
-  L v, e, most{}, differ{};
-  for (int k = 0; k < sample_values; k += L::count) {
-    const int row = k / 16 * 4 * rows_together + k % 16 / L::count;
-    load_row<typename F::Bits>(v, x + static_cast<std::size_t>(row * L::count) * sizeof(T));
+  const Native none{}, one = none + Word{1}, farthest = none + Word{31};
+  L v, e[sample_values / L::count], most{}, differ{}, zeros{};
+  for (int k = 0; k < sample_values / L::count; ++k) {
+    load_row<typename F::Bits>(v, x + static_cast<std::size_t>(sample_index(k * L::count)) * sizeof(T));
     differ = differ | (v ^ static_cast<Word>(pattern));
-    e = (v >> F::mantissa_bits) & F::exponent_mask;
-    store(sample.exponents + k, e);
+    e[k] = (v >> F::mantissa_bits) & F::exponent_mask;
     WRING_GRID_UNROLL
-    for (int p = 0; p < L::parts; ++p) most.part[p] = most.part[p] > e.part[p] ? most.part[p] : e.part[p];
+    for (int p = 0; p < L::parts; ++p) {
+      most.part[p] = most.part[p] > e[k].part[p] ? most.part[p] : e[k].part[p];
+      zeros.part[p] += e[k].part[p] == none ? one : none;
+    }
   }
-  Word all[L::count];
+  Word all[L::count], greatest = 0, nothing = 0;
   store(all, most);
-  sample.greatest = 0;
-  for (const Word one : all) sample.greatest = one > sample.greatest ? one : sample.greatest;
+  for (const Word w : all) greatest = w > greatest ? w : greatest;
+  store(all, zeros);
+  for (const Word w : all) nothing += w;
+  signed char distances[sample_values];
+  for (int k = 0; k < sample_values / L::count; ++k) {
+    WRING_GRID_UNROLL
+    for (int p = 0; p < L::parts; ++p) {
+      v.part[p] = greatest - e[k].part[p];
+      v.part[p] = v.part[p] < farthest ? v.part[p] : farthest;
+    }
+    store_row<std::uint8_t>(reinterpret_cast<std::byte*>(distances) + k * L::count, v);
+  }
+  count_below<Bytes>(distances, sample.spread.below);
+  sample.spread.zeros = static_cast<int>(nothing), sample.spread.greatest = static_cast<unsigned>(greatest);
   sample.uniform = reduce_or(differ) == 0;
 }
 
@@ -110,61 +151,89 @@ template <int Bytes, class T> WRING_ALWAYS_INLINE bool is_uniform(const std::byt
   return reduce_or(differ) == 0;
 }
 
-/// Floating-point elements into fields; marks the escapes.
-template <int Bytes, class T> WRING_ALWAYS_INLINE void
+/// Codes as split and join compare them: in the first bits of a word, where exponents are once the sign is shifted out.
+template <class T> struct LeadingCodes {
+  using F = Format<T>;
+  using Word = typename F::Word;
+  static constexpr int word_bits = 8 * static_cast<int>(sizeof(Word)), at = word_bits - F::exponent_bits,
+                       sign_out = word_bits - F::bits + 1;
+  static constexpr int down = at - F::plain_bits;  ///< from there to a field
+  static constexpr Word smallest_normal = Word{1} << at;
+  Word base, mask, count, zero, escape;
+  WRING_ALWAYS_INLINE explicit LeadingCodes(const Codes<T>& c)
+      : base(c.base << at), mask(((Word{1} << c.bits) - 1) << F::plain_bits), count(c.count << at),
+        zero(c.zero << at), escape(c.escape << at) {}
+};
+
+/// Floating-point elements into fields; marks the escapes. `zeros`: whether there is a code for them.
+template <int Bytes, bool zeros, class T> WRING_ALWAYS_INLINE void
 split(const std::byte* x, const Codes<T>& codes, typename Format<T>::Signed* fields, Marks& marks) {
   using F = Format<T>;
   using Word = typename F::Word;
+  using C = LeadingCodes<T>;
   using L = Row<Word, Bytes>;
   using Native = typename L::Native;
-  const Native count = Native{} + codes.count, zero = Native{} + codes.zero, escape = Native{} + codes.escape,
-               none{};
-  L v, e, distance, code, marked{};
+  const C leading(codes);
+  const Native none{}, greatest = none + (leading.base | (C::smallest_normal - 1)),
+                       count = none + leading.count, zero = none + leading.zero,
+                       escape = none + leading.escape, normal = none + C::smallest_normal;
+  Native bit = none + Word{1};
+  L v, e, code, marked{};
 #if WRING_GRID_NATIVE_VECTORS
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 #endif
   for (int r = 0; r < F::rows; ++r) {
-    const Native bit = Native{} + (Word{1} << r);
+    grid::prefetch(x + static_cast<std::size_t>(r * L::count + 2 * block_values) * sizeof(T));
     load_row<typename F::Bits>(v, x + static_cast<std::size_t>(r * L::count) * sizeof(T));
-    e = (v >> F::mantissa_bits) & F::exponent_mask;
+    e = v << C::sign_out;
     WRING_GRID_UNROLL
     for (int k = 0; k < L::parts; ++k) {
-      distance.part[k] = codes.base - e.part[k];
-      code.part[k] = e.part[k] == none ? zero : escape;
-      code.part[k] = distance.part[k] < count ? distance.part[k] : code.part[k];
+      const Native distance = greatest - e.part[k];  // in its first bits; nothing is borrowed from them
+      Native other = escape;
+      if constexpr (zeros) other = e.part[k] < normal ? zero : escape;
+      code.part[k] = distance < count ? distance : other;
       marked.part[k] |= code.part[k] == escape ? bit : none;
     }
-    store(fields + r * L::count,
-          (code << F::plain_bits) | ((v >> F::exponent_bits) & F::sign) | (v & F::mantissa_mask));
+    bit += bit;
+    constexpr Word plain = (Word{1} << F::plain_bits) - 1;
+    store(fields + r * L::count, (C::down == 0 ? code & ~plain : (code >> C::down) & ~plain) |
+                                     ((v >> F::exponent_bits) & F::sign) | (v & F::mantissa_mask));
   }
   store(marks.words, marked);
 }
 
 /// The inverse; escapes get some exponent.
-template <int Bytes, class T> WRING_ALWAYS_INLINE void
+template <int Bytes, bool zeros, class T> WRING_ALWAYS_INLINE void
 join(const typename Format<T>::Signed* fields, const Codes<T>& codes, std::byte* y, Marks& marks) {
   using F = Format<T>;
   using Word = typename F::Word;
+  using C = LeadingCodes<T>;
   using L = Row<Word, Bytes>;
   using Native = typename L::Native;
-  const Word mask = (Word{1} << codes.bits) - 1;
-  const Native zero = Native{} + codes.zero, escape = Native{} + codes.escape, none{};
+  const C leading(codes);
+  const Native none{}, base = none + (codes.base << F::plain_bits),
+                       zero = none + (codes.zero << F::plain_bits),
+                       escape = none + (codes.escape << F::plain_bits);
+  Native bit = none + Word{1};
   L v, e, code, marked{};
 #if WRING_GRID_NATIVE_VECTORS
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 #endif
   for (int r = 0; r < F::rows; ++r) {
-    const Native bit = Native{} + (Word{1} << r);
+    grid::prefetch_for_write(y + static_cast<std::size_t>(r * L::count + 2 * block_values) * sizeof(T));
     load(v, fields + r * L::count);
-    code = (v >> F::plain_bits) & mask;
+    code = v & leading.mask;
     WRING_GRID_UNROLL
     for (int k = 0; k < L::parts; ++k) {
-      e.part[k] = code.part[k] == zero ? none : (codes.base - code.part[k]) & F::exponent_mask;
+      e.part[k] = base - code.part[k];
+      if constexpr (zeros) e.part[k] = code.part[k] == zero ? none : e.part[k];
       marked.part[k] |= code.part[k] == escape ? bit : none;
     }
-    store_row<typename F::Bits>(
-        y + static_cast<std::size_t>(r * L::count) * sizeof(T),
-        ((v & F::sign) << F::exponent_bits) | (e << F::mantissa_bits) | (v & F::mantissa_mask));
+    bit += bit;
+    store_row<typename F::Bits>(y + static_cast<std::size_t>(r * L::count) * sizeof(T),
+                                ((v & F::sign) << F::exponent_bits) |
+                                    ((e >> 1) & (F::exponent_mask << F::mantissa_bits)) |
+                                    (v & F::mantissa_mask));
   }
   store(marks.words, marked);
 }

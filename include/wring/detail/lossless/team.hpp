@@ -62,7 +62,8 @@ KOKKOS_FUNCTION std::size_t chunk_offset(const Member& team, const std::byte* pi
 struct TeamChunks {
   std::size_t chunks, per_team;
   explicit TeamChunks(std::size_t n)
-      : chunks(chunks_of(n)), per_team((chunks + grid_team::Chunks::most_teams - 1) / grid_team::Chunks::most_teams) {}
+      : chunks(chunks_of(n)),
+        per_team((chunks + grid_team::Chunks::most_teams - 1) / grid_team::Chunks::most_teams) {}
   int teams() const { return static_cast<int>((chunks + per_team - 1) / per_team); }
 };
 
@@ -72,6 +73,7 @@ template <class Exec, class T> struct Describe {
   using Member = typename Kokkos::TeamPolicy<Exec>::member_type;
   using F = Format<T>;
   using Word = typename F::Word;
+  using Workspace = grid_team::Workspace<Word>;
 
   const T* x;
   Layout layout;
@@ -79,12 +81,13 @@ template <class Exec, class T> struct Describe {
   TeamChunks work;
 
   KOKKOS_FUNCTION void operator()(const Member& team) const {
+    const Workspace w = Workspace::of(team);
     const std::size_t first = static_cast<std::size_t>(team.league_rank()) * work.per_team * blocks_per_chunk;
     const std::size_t end = first + work.per_team * blocks_per_chunk;
     const std::size_t last = end < layout.blocks ? end : layout.blocks;
     for (std::size_t b = first; b < last; ++b) {
       const int m = layout.values(b);
-      Block block = described(team, Patterns<T>{x + b * block_values, m}, m);
+      Block block = described(team, w, Patterns<T>{x + b * block_values, m}, m);
       if (!shrinks<T>(block, m)) block = Block{Block::raw_width, 0, 0, false};
       Kokkos::single(Kokkos::PerTeam(team), [&]() {
         const std::uint32_t word = block.word();
@@ -95,9 +98,10 @@ template <class Exec, class T> struct Describe {
     if (last == layout.blocks) grid_team::pad_line(team, piece, 4 * layout.blocks);
   }
 
-  KOKKOS_FUNCTION Block described(const Member& team, const Patterns<T>& pattern, int m) const {
+  KOKKOS_FUNCTION Block described(const Member& team, const Workspace& w, const Patterns<T>& pattern,
+                                  int m) const {
     if constexpr (F::is_float)
-      return described_floats(team, pattern, m);
+      return described_floats(team, w, pattern, m);
     else
       return described_integers(team, pattern);
   }
@@ -123,13 +127,14 @@ template <class Exec, class T> struct Describe {
     return {width > F::most_width ? int{Block::raw_width} : width, 0, 0, false};
   }
 
-  KOKKOS_FUNCTION Block described_floats(const Member& team, const Patterns<T>& pattern, int m) const {
+  KOKKOS_FUNCTION Block described_floats(const Member& team, const Workspace& w, const Patterns<T>& pattern,
+                                         int m) const {
     Word differ = 0;
     Kokkos::parallel_reduce(
         all_values(team), [&](const int i, Word& all) { all |= pattern(i) ^ pattern(0); },
         Kokkos::BOr<Word>(differ));
     if (differ == 0) return {};
-    Block block = choose_code<T>(histogram(team, pattern));
+    Block block = choose_code<T>(spread(team, w, pattern));
     block.escapes = escapes(team, pattern, block, m);
     if (block.width == F::plain_bits && block.escapes != 0) {
       ++block.width;
@@ -138,8 +143,7 @@ template <class Exec, class T> struct Describe {
     return block;
   }
 
-  KOKKOS_FUNCTION Histogram histogram(const Member& team, const Patterns<T>& pattern) const {
-    const auto w = grid_team::Workspace<Word>::of(team);
+  KOKKOS_FUNCTION Spread spread(const Member& team, const Workspace& w, const Patterns<T>& pattern) const {
     Word greatest = 0;
     Kokkos::parallel_reduce(
         Kokkos::TeamVectorRange(team, int{sample_values}),
@@ -149,29 +153,26 @@ template <class Exec, class T> struct Describe {
         },
         Kokkos::Max<Word>(greatest));
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, int{sample_values}), [&](const int k) {
-      const Word distance = greatest - F::exponent(pattern(sample_index(k)));
-      w.values[k] = distance;
+      w.values[k] = greatest - F::exponent(pattern(sample_index(k)));
     });
     team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, Histogram::bins + 1), [&](const int d) {
+    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, Spread::distances + 1), [&](const int d) {
       Word n = 0;
-      for (int k = 0; k < sample_values; ++k) {
-        const Word distance = w.values[k], most = Histogram::bins - 1;
-        n += d < Histogram::bins ? (distance < most ? distance : most) == static_cast<Word>(d)
-                                 : distance == greatest;
-      }
+      for (int k = 0; k < sample_values; ++k)
+        n += d < Spread::distances ? w.values[k] < static_cast<Word>(d) : w.values[k] == greatest;
       w.residues[d] = n;
     });
     team.team_barrier();
-    Histogram h;
-    h.greatest = static_cast<unsigned>(greatest);
-    for (int d = 0; d < Histogram::bins; ++d) h.count[d] = static_cast<std::uint16_t>(w.residues[d]);
-    h.zeros = static_cast<int>(w.residues[Histogram::bins]);
+    Spread s;
+    s.greatest = static_cast<unsigned>(greatest);
+    for (int d = 0; d < Spread::distances; ++d) s.below[d] = static_cast<std::uint8_t>(w.residues[d]);
+    s.zeros = static_cast<int>(w.residues[Spread::distances]);
     team.team_barrier();
-    return h;
+    return s;
   }
 
-  KOKKOS_FUNCTION int escapes(const Member& team, const Patterns<T>& pattern, const Block& block, int m) const {
+  KOKKOS_FUNCTION int escapes(const Member& team, const Patterns<T>& pattern, const Block& block,
+                              int m) const {
     const Codes<T> codes(block);
     int n = 0;
     Kokkos::parallel_reduce(
@@ -298,8 +299,8 @@ template <class Exec, class T> struct Write {
     const int words = static_cast<int>(payload_bytes<T>(block, m) / sizeof(Word));
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, words), [&](const int at) {
       const int lane = at % L::count;
-      const Word word = L::pack(at / L::count, block.width, rows,
-                                [&](int r) { return w.values[r * L::count + lane]; });
+      const Word word =
+          L::pack(at / L::count, block.width, rows, [&](int r) { return w.values[r * L::count + lane]; });
       memcpy(payload + static_cast<std::size_t>(at) * sizeof(Word), &word, sizeof word);
     });
     team.team_barrier();
@@ -393,8 +394,9 @@ template <class Exec, class T> struct Read {
       });
       return true;
     }
-    Kokkos::parallel_for(all_values(team),
-                         [&](const int i) { w.values[i] = i < m ? field(payload, i, block.width) : Word{0}; });
+    Kokkos::parallel_for(all_values(team), [&](const int i) {
+      w.values[i] = i < m ? field(payload, i, block.width) : Word{0};
+    });
     team.team_barrier();
     const bool sound = join(team, w, block, m, to, side);
     team.team_barrier();
@@ -465,8 +467,7 @@ template <class T, class Exec>
 std::size_t announced_bytes(const Exec& exec, const Layout& layout, const std::byte* piece) {
   Announced announced;
   Kokkos::parallel_reduce(
-      "wring::audit",
-      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, chunks_of(layout.n)),
+      "wring::audit", Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, chunks_of(layout.n)),
       Audit<Exec, T>{layout, piece}, announced);
   if (announced.invalid != 0)
     throw CodecError(sentence("wring: lossless: ", announced.invalid,
@@ -485,7 +486,8 @@ std::size_t team_lossless_encode(const Exec& exec, std::span<const T> x, std::sp
   const Layout layout(x.size());
   const TeamChunks work(x.size());
   const Describe<Exec, T> describe{x.data(), layout, out.data(), work};
-  Kokkos::parallel_for("wring::describe", policy_for<T>(exec, describe, shape, Kokkos::ParallelForTag{}), describe);
+  Kokkos::parallel_for("wring::describe", policy_for<T>(exec, describe, shape, Kokkos::ParallelForTag{}),
+                       describe);
   const Write<Exec, T> write{x.data(), layout, out.data(), work};
   Kokkos::parallel_for("wring::encode", policy_for<T>(exec, write, shape, Kokkos::ParallelForTag{}), write);
   return announced_bytes<T>(exec, layout, out.data());
@@ -507,8 +509,8 @@ void team_lossless_decode(const Exec& exec, std::span<const std::byte> in, std::
                               " bytes, the piece has ", in.size()));
   const Read<Exec, T> read{y.data(), layout, in.data(), TeamChunks(y.size())};
   std::uint64_t damaged = 0;
-  Kokkos::parallel_reduce("wring::decode", policy_for<T>(exec, read, shape, Kokkos::ParallelReduceTag{}), read,
-                          damaged);
+  Kokkos::parallel_reduce("wring::decode", policy_for<T>(exec, read, shape, Kokkos::ParallelReduceTag{}),
+                          read, damaged);
   if (damaged != 0)
     throw CodecError(
         sentence("wring: lossless: ", damaged, " blocks have other numbers of escapes than announced"));
