@@ -5,6 +5,7 @@
 
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/grid.hpp>
+#include <wring/compressor/lossless.hpp>
 
 #include "cases/compressors.hpp"
 
@@ -37,7 +38,7 @@ template <class T> std::vector<AnyCompressor<T>> define_all_compressors() {
   using Grid = wring::Grid<T>;
   using wring::half_t, wring::bhalf_t;
   std::vector<AnyCompressor<T>> all{
-      any_compressor(wring::None<T>{}), any_compressor(Grid{}),
+      any_compressor(wring::None<T>{}), any_compressor(wring::Lossless<T>{}), any_compressor(Grid{}),
       any_compressor(Grid(typename Grid::Options{.step = Grid::StepKind::power_of_two, .delta = true}))};
   if constexpr (!std::is_same_v<T, half_t>) all.push_back(any_cast<half_t, T>());
   if constexpr (!std::is_same_v<T, bhalf_t>) all.push_back(any_cast<bhalf_t, T>());
