@@ -25,6 +25,10 @@ concept DualViewKind = !Kokkos::is_view_v<V> && requires(V& v) {
   v.view_host(), v.view_device();
 };
 
+/// A view with an adaptor around it: `symmetric`, `scaled`.
+template <class V>
+concept AdaptedView = requires { requires V::adapts_view; };
+
 }  // namespace detail
 
 /// What collectives take: a Kokkos::View of up to eight dimensions, and what stands for one.
@@ -32,9 +36,10 @@ concept DualViewKind = !Kokkos::is_view_v<V> && requires(V& v) {
 /// - OffsetView: its offsets play no part.
 /// - DualView: the side that the execution space can access, the device's first. `start` brings that side up to date, and marks
 ///   it as modified if it is an output; the other side is the user's to `sync` after the operation.
+/// - `symmetric(view)`, `scaled(view, scale)`: a Kokkos::View whose data change their shape or their scale on the way.
 template <class V>
 concept ViewLike = Kokkos::is_view_v<V> || detail::DynRankViewKind<V> || detail::OffsetViewKind<V> ||
-                   detail::DualViewKind<V>;
+                   detail::DualViewKind<V> || detail::AdaptedView<V>;
 
 namespace detail {
 

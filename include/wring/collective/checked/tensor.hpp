@@ -60,6 +60,7 @@ std::span<const T> on_host(const Exec& exec, const View& view, std::vector<T>& k
 template <class T> class CheckedTensor {
  public:
   template <class Exec, class Item> void keep(const Exec& exec, const Item& item, bool hands_in) {
+    static_assert(!AdaptedView<decltype(item.out)>, "wring: Checked takes views without symmetric or scaled");
     bound_ = item.bound;
     counts_.assign(item.counts.begin(), item.counts.end());
     const auto out = plain_view<Exec>(item.out);

@@ -17,7 +17,10 @@
 #include <wring/collective/executor/shared.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
+#include <wring/view/adaptor.hpp>
 #include <wring/view/pack.hpp>
+#include <wring/view/scaled.hpp>
+#include <wring/view/symmetric.hpp>
 
 namespace wring::inline v0::detail {
 
@@ -28,6 +31,14 @@ template <class T> struct Operand {
   Shape in_shape, out_shape;
   std::optional<Bound> bound;
   std::span<const std::size_t> counts;  ///< of the call: not to be read after it
+  Adaptor<T> in_adaptor, out_adaptor;
+
+  /// Elements that travel.
+  std::size_t in_size() const { return packed_size(in_shape, in_adaptor.symmetric); }
+  std::size_t out_size() const { return packed_size(out_shape, out_adaptor.symmetric); }
+  /// Whether the user's memory stands for the flat run itself.
+  bool in_flat() const { return in_adaptor.none() && in_shape.flat(); }
+  bool out_flat() const { return out_adaptor.none() && out_shape.flat(); }
 };
 
 /// The operands of one operation: checked against one another, packed where they are not flat, and the results unpacked.
@@ -35,6 +46,7 @@ template <class Codec, class Link, class Exec> class Operands {
  public:
   using S = Shared<Codec, Link, Exec>;
   using T = typename S::T;
+  using Scale = typename Adaptor<T>::Scale;
 
   Operands(S& shared, Job& job) : s_(shared), job_(job) {}
 
@@ -49,8 +61,14 @@ template <class Codec, class Link, class Exec> class Operands {
   void deliver() {
     for (std::size_t i = 0; i < results_.size(); ++i) {
       const Result& result = results_[i];
-      if (result.shape.flat()) continue;
-      unpack<T>(s_.exec, std::span<const T>(s_.tensors[i].out), result.to, result.shape);
+      if (result.flat) continue;
+      const std::span<T> out = s_.tensors[i].out;
+      if constexpr (FloatElement<T>)
+        if (result.scale) multiply_by_scale<T>(s_.exec, out, result.scale, s_.tensors[i].error);
+      if (result.symmetric)
+        unpack_triangle<T>(s_.exec, std::span<const T>(out), result.to, result.shape);
+      else
+        unpack<T>(s_.exec, std::span<const T>(out), result.to, result.shape);
       s_.exec.fence("wring::deliver");
     }
   }
@@ -63,7 +81,9 @@ template <class Codec, class Link, class Exec> class Operands {
   struct Result {
     T* to;
     Shape shape;
-    Bytes<typename S::Space> packed_in, packed_out;
+    bool flat, symmetric;
+    const Scale* scale = nullptr;  ///< of the elements that travel
+    Bytes<typename S::Space> packed_in{}, packed_out{}, packed_scale{};
   };
 
   /// Memory of one tensor of a group, without gaps.
@@ -76,21 +96,24 @@ template <class Codec, class Link, class Exec> class Operands {
   void add(const Operand<T>& o, int rank, int ranks) {
     Tensor<Codec> tensor;
     tensor.bound = o.bound;
+    check_adaptors(o);
     describe(tensor, o, rank, ranks);
     check_overlap(o, tensor);
     occupy(o.in, o.in_shape, false), occupy(o.out, o.out_shape, true);
-    Result& result = results_.emplace_back(Result{o.out, o.out_shape, {}, {}});
+    Result& result = results_.emplace_back(Result{o.out, o.out_shape, o.out_flat(), o.out_adaptor.symmetric});
     const bool input = job_.task.collective != Collective::broadcast || rank == job_.task.root;
-    const std::size_t in = o.in_shape.size(), out = o.out_shape.size();
-    if (o.in_shape.flat()) {
+    const std::size_t in = o.in_size(), out = o.out_size();
+    tensor.symmetric = o.out_adaptor.symmetric;
+    if (o.out_adaptor.scaled && !job_.failure) take_scale(o, tensor, result);
+    if (o.in_flat()) {
       tensor.in = {o.in, input ? in : 0};
     } else if (input && !job_.failure) {
       result.packed_in = s_.pool.take(in * sizeof(T));
       const std::span<T> flat(reinterpret_cast<T*>(result.packed_in.span.data()), in);
-      pack<T>(s_.exec, o.in, o.in_shape, flat);
+      gather(o, result, flat);
       tensor.in = flat;
     }
-    if (o.out_shape.flat()) {
+    if (o.out_flat()) {
       tensor.out = {o.out, out};
     } else {
       const bool in_place = result.packed_in && o.in_shape == o.out_shape && o.in == o.out;
@@ -100,6 +123,61 @@ template <class Codec, class Link, class Exec> class Operands {
     s_.tensors.push_back(std::move(tensor));
   }
 
+  /// The input as a flat run: the elements that travel, divided by their scales.
+  void gather(const Operand<T>& o, const Result& result, std::span<T> flat) {
+    const bool as_it_lies = !o.in_adaptor.symmetric && o.in_shape.flat();
+    if (o.in_adaptor.symmetric)
+      pack_triangle<T>(s_.exec, o.in, o.in_shape, flat);
+    else if (!as_it_lies)
+      pack<T>(s_.exec, o.in, o.in_shape, flat);
+    if constexpr (FloatElement<T>) {
+      if (!o.in_adaptor.scaled) return;
+      const std::size_t overflows =
+          divide_by_scale<T>(s_.exec, as_it_lies ? o.in : flat.data(), result.scale, flat);
+      if (overflows != 0)
+        complain(sentence(overflows, " elements divided by their scales exceed the range of their type"));
+    }
+  }
+
+  /// The scales of the elements that travel, in their order, checked; their hash goes into the agreement.
+  void take_scale(const Operand<T>& o, Tensor<Codec>& tensor, Result& result) {
+    if constexpr (FloatElement<T>) {
+      const Adaptor<T>& adaptor = o.out_adaptor;
+      const std::size_t n = o.out_size();
+      result.scale = adaptor.scale;
+      if (adaptor.symmetric || !adaptor.scale_shape.flat()) {
+        result.packed_scale = s_.pool.take(n * sizeof(Scale));
+        const std::span<Scale> flat(reinterpret_cast<Scale*>(result.packed_scale.span.data()), n);
+        if (adaptor.symmetric)
+          pack_triangle<Scale>(s_.exec, adaptor.scale, adaptor.scale_shape, flat);
+        else
+          pack<Scale>(s_.exec, adaptor.scale, adaptor.scale_shape, flat);
+        result.scale = flat.data();
+      }
+      const ScaleSummary summary = inspect_scales<Scale>(s_.exec, std::span<const Scale>(result.scale, n));
+      tensor.scaled = true, tensor.scale_hash = summary.hash;
+      if (summary.refused != 0) complain(sentence(summary.refused, " scales are negative, infinite or NaN"));
+    }
+  }
+
+  /// Adaptors of input and output, against one another and their views.
+  void check_adaptors(const Operand<T>& o) {
+    const Adaptor<T>& adaptor = o.out_adaptor;
+    if (o.in_adaptor.none() && adaptor.none()) return;
+    const Collective collective = job_.task.collective;
+    if (collective != Collective::allreduce && collective != Collective::broadcast)
+      complain("symmetric and scaled views are for allreduce and broadcast");
+    if (!(o.in_adaptor == adaptor))
+      complain("input and output must both be symmetric, and have the same scale, or neither of them");
+    for (const Shape* shape : {&o.in_shape, &o.out_shape}) {
+      if (adaptor.symmetric && shape->extent[0] != shape->extent[1])
+        complain(
+            sentence("a symmetric view has ", shape->extent[0], " rows and ", shape->extent[1], " columns"));
+      if (adaptor.scaled && shape->extent != adaptor.scale_shape.extent)
+        complain("a scaled view and its scale have different extents");
+    }
+  }
+
   void complain(const std::string& what) {
     if (!job_.failure) job_.failure = {Cause::argument, s_.plan.rank, what};
   }
@@ -107,7 +185,7 @@ template <class Codec, class Link, class Exec> class Operands {
   /// Lengths, offsets and counts, checked against one another.
   void describe(Tensor<Codec>& t, const Operand<T>& o, int rank, int ranks) {
     const Collective collective = job_.task.collective;
-    const std::size_t in = o.in_shape.size(), out = o.out_shape.size();
+    const std::size_t in = o.in_size(), out = o.out_size();
     const bool by_rank = collective == Collective::reduce_scatter || collective == Collective::allgather;
     if (!by_rank) {
       if (in != out) complain(sentence("the input has ", in, " elements, the output ", out));
@@ -141,7 +219,7 @@ template <class Codec, class Link, class Exec> class Operands {
   /// Input and output are the same elements, or have none in common. Views that are packed are read before anything is written.
   void check_overlap(const Operand<T>& o, const Tensor<Codec>& t) {
     const std::size_t in = o.in_shape.size(), out = o.out_shape.size();
-    if (!o.in_shape.flat() || !o.out_shape.flat() || in == 0 || out == 0) return;
+    if (!o.in_flat() || !o.out_flat() || in == 0 || out == 0) return;
     const std::less_equal<const T*> not_after;
     const bool apart = not_after(o.in + in, o.out) || not_after(o.out + out, o.in);
     if (apart || o.in + t.out_offset == o.out + t.in_offset) return;

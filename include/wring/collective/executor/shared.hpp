@@ -39,6 +39,9 @@ template <class Codec> struct Tensor {
   Magnitudes magnitudes;       ///< of this rank's input, then of all ranks'
   double error = std::numeric_limits<double>::infinity();  ///< the bound in units of the data
   std::vector<double> allowed;                             ///< error allowed to an encoding, by budget class
+  bool symmetric = false;                                  ///< of a packed triangle
+  bool scaled = false;                                     ///< the elements are quotients
+  std::uint64_t scale_hash = 0;                            ///< of their divisors
 };
 
 /// What all parts of one operation work on.

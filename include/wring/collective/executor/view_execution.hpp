@@ -11,6 +11,7 @@
 #include <wring/collective/executor/execution.hpp>
 #include <wring/collective/executor/operands.hpp>
 #include <wring/collective/group.hpp>
+#include <wring/view/adaptor.hpp>
 #include <wring/view/pack.hpp>
 
 namespace wring::inline v0::detail {
@@ -45,7 +46,9 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
 
   template <class In, class Out> static Operand<T> operand(const Item<In, Out>& item) {
     check_types<In, Out>();
-    return {item.in.data(), item.out.data(), shape_of(item.in), shape_of(item.out), item.bound, item.counts};
+    const auto &in = view_within(item.in), &out = view_within(item.out);
+    return {in.data(),  out.data(),  shape_of(in),           shape_of(out),
+            item.bound, item.counts, adaptor_of<T>(item.in), adaptor_of<T>(item.out)};
   }
 
   void release() override { views_.reset(); }

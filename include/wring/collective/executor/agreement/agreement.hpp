@@ -36,8 +36,9 @@ template <class Codec, class Link, class Exec> class Agreement {
     Hasher lengths, bounds;
     lengths.add(s_.tensors.size());
     for (const auto& t : s_.tensors) {
-      lengths.add(t.total);
+      lengths.add(t.total).add(t.symmetric);
       bounds.add(t.bound ? static_cast<int>(t.bound->kind) : -1).add(t.bound ? t.bound->value : 0.0);
+      bounds.add(t.scaled).add(t.scale_hash);
     }
     for (const std::size_t n : job.counts) lengths.add(n);
     const Options& o = job.options;

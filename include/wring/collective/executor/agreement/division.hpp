@@ -10,6 +10,7 @@
 #include <wring/algorithm/plan.hpp>
 #include <wring/bound.hpp>
 #include <wring/collective/executor/agreement/magnitudes.hpp>
+#include <wring/compressor/concept.hpp>
 #include <wring/error.hpp>
 #include <wring/narrow.hpp>
 #include <wring/operation.hpp>
@@ -41,6 +42,23 @@ inline double absolute_error(const Bound& bound, const Magnitudes& m, Collective
   }
   const bool total = reduces(collective) && operation == Operation::sum;
   return product_below(bound.value, m.squares.root_mean(values), total ? ranks : 1);
+}
+
+/// What is left of the bound on a scaled view for the reduction of the quotients, which are at most max_abs:
+///   E - n (u max_abs + e) - u (n max_abs + E),
+/// n the terms of a sum, else 1: the quotients are rounded, e the half of the least subnormal for those that underflow, and the product with the
+/// scale is. Throws BoundUnattainable where nothing is left.
+template <FloatElement T> double error_of_quotients(double error, double max_abs, const Agreed& a) {
+  if (max_abs == 0 && error == 0) return 0;
+  const double u = FloatTraits<T>::unit_roundoff * (1 + 0x1p-10), tiny = FloatTraits<T>::least_subnormal;
+  const double terms = reduces(a.collective) && a.operation == Operation::sum ? a.ranks : 1;
+  const double rounding = (terms * (u * max_abs + tiny) + u * (terms * max_abs + error)) * up;
+  const double left = (error - rounding) * down;
+  if (left > 0) return left;
+  throw BoundUnattainable(
+      fmt::format("an error of {:g} cannot be held for quotients of type {} up to {:g}: they "
+                  "are rounded by more; ask for a larger bound or use a wider type",
+                  error, FloatTraits<T>::name, max_abs));
 }
 
 /// The allowed error of each budget class so that (T1) holds:

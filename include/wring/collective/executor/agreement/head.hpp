@@ -36,9 +36,18 @@ enum class Field {
 };
 inline constexpr int field_count = 12;
 inline constexpr std::array<const char*, field_count> field_names = {
-    "library version", "order of starts", "collective",  "element type",
-    "length",          "operation",       "root",        "compressor",
-    "error bound",     "algorithm",       "node layout", "options (segments, riding along, confirm)"};
+    "library version",
+    "order of starts",
+    "collective",
+    "element type",
+    "length",
+    "operation",
+    "root",
+    "compressor",
+    "error bound (or scale)",
+    "algorithm",
+    "node layout",
+    "options (segments, riding along, confirm)"};
 
 /// The 256 bytes that open every operation. Their size, their meaning and the pattern of their exchange are the same in every
 /// version of the library. A merge keeps the least and the greatest value of each field with their ranks.

@@ -23,6 +23,9 @@ template <class S, class Tensor> Agreed agreed_parameters(const S& s, Tensor& t)
   const double values = static_cast<double>(t.total) * (reduces(a.collective) ? a.ranks : 1);
   t.error = absolute_error(*t.bound, t.magnitudes, a.collective, a.operation, a.ranks, values);
   a.allowed_error = t.error;
+  using T = typename Tensor::T;
+  if constexpr (FloatElement<T>)
+    if (t.scaled) a.allowed_error = error_of_quotients<T>(t.error, t.magnitudes.max_abs, a);
   return a;
 }
 
@@ -42,8 +45,8 @@ bool set_parameters(const Shared<Codec, Link, Exec>& s, Tensor<Codec>& t, const 
   if constexpr (CombiningCompressor<Codec, Exec>) return t.codec->reproducible();
   if constexpr (!CombiningCompressor<Codec, Exec> && BoundedCompressor<Codec, Exec> && FloatElement<T>) {
     if (t.bound)
-      divide_error<T>(t.allowed, t.error, t.magnitudes, agreed.collective, agreed.operation, agreed.ranks,
-                      edges, t.codec->error(greatest_encoded(s, t)));
+      divide_error<T>(t.allowed, *agreed.allowed_error, t.magnitudes, agreed.collective, agreed.operation,
+                      agreed.ranks, edges, t.codec->error(greatest_encoded(s, t)));
   }
   return false;
 }
@@ -52,7 +55,7 @@ bool set_parameters(const Shared<Codec, Link, Exec>& s, Tensor<Codec>& t, const 
 template <class S, class Codec>
 bool prepare_for(const S& s, const Tensor<Codec>& tensor, Codec& codec, double max_abs) {
   Tensor<Codec> t;
-  t.total = tensor.total, t.bound = tensor.bound, t.magnitudes.max_abs = max_abs;
+  t.total = tensor.total, t.bound = tensor.bound, t.scaled = tensor.scaled, t.magnitudes.max_abs = max_abs;
   try {
     codec.prepare(agreed_parameters(s, t));
     return true;
