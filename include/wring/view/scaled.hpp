@@ -76,8 +76,9 @@ template <class Wide> KOKKOS_INLINE_FUNCTION bool is_number(Wide x) { return x -
 struct ScaleSummary {
   std::uint64_t hash = 0, refused = 0;
 };
-template <class Wide> struct InspectScales {
+template <class T> struct InspectScales {
   using value_type = ScaleSummary;
+  using Wide = typename ScaleOf<T>::type;
   const Wide* scale;
 
   KOKKOS_FUNCTION void operator()(std::size_t i, ScaleSummary& summary) const {
@@ -135,13 +136,14 @@ template <class T> struct MultiplyByScale {
   }
 };
 
-template <class Wide, class Exec>
-ScaleSummary inspect_scales(const Exec& exec, std::span<const Wide> scale) {
+/// Of the scales of elements of T.
+template <class T, class Exec>
+ScaleSummary inspect_scales(const Exec& exec, std::span<const typename ScaleOf<T>::type> scale) {
   ScaleSummary summary;
   if (scale.empty()) return summary;
   Kokkos::parallel_reduce("wring::scales",
                           Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, scale.size()),
-                          InspectScales<Wide>{scale.data()}, summary);
+                          InspectScales<T>{scale.data()}, summary);
   return summary;
 }
 

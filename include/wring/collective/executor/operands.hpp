@@ -154,7 +154,7 @@ template <class Codec, class Link, class Exec> class Operands {
           pack<Scale>(s_.exec, adaptor.scale, adaptor.scale_shape, flat);
         result.scale = flat.data();
       }
-      const ScaleSummary summary = inspect_scales<Scale>(s_.exec, std::span<const Scale>(result.scale, n));
+      const ScaleSummary summary = inspect_scales<T>(s_.exec, std::span<const Scale>(result.scale, n));
       tensor.scaled = true, tensor.scale_hash = summary.hash;
       if (summary.refused != 0) complain(sentence(summary.refused, " scales are negative, infinite or NaN"));
     }

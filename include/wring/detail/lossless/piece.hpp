@@ -84,9 +84,9 @@ template <class T> struct EncodeBlocks {
   }
 };
 
-/// value += other, in the computation type: a loop over it vectorises for 16-bit elements, too.
+/// value += other, in the computation type: a loop over it vectorises for 16-bit elements, too. For hosts.
 template <class T> struct AddElement {
-  KOKKOS_INLINE_FUNCTION void operator()(const T& other, T& value) const {
+  void operator()(const T& other, T& value) const {
     if constexpr (Format<T>::is_float)
       store_element(value, load_element(value) + load_element(other));
     else
