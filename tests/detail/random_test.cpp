@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Random numbers: Philox against its authors' known answers, the same in every width of registers, and independent where they must be.
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <wring/detail/grid/level.hpp>
+#include <wring/detail/random/philox.hpp>
+#include <wring/detail/random/rows.hpp>
+
+using namespace wring;
+using namespace wring::detail;
+
+namespace {
+
+using Rows = void (*)(Words4, RandomKey, RandomRows&);
+
+std::vector<Rows> all_rows() {
+  std::vector<Rows> all{random_rows};
+#if WRING_GRID_X86_64
+  all.push_back(random_rows_16);
+  if (grid::can_run(grid::Level::avx2)) all.push_back(random_rows_32);
+  if (grid::can_run(grid::Level::avx512)) all.push_back(random_rows_64);
+#endif
+  return all;
+}
+
+}  // namespace
+
+// The vectors "philox4x32 10" of the file kat_vectors that comes with Random123 1.14.
+TEST_CASE("Philox4x32-10 gives its authors' known answers", "[detail][random]") {
+  CHECK(philox({{0, 0, 0, 0}}, {0, 0}) == Words4{{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}});
+  CHECK(philox({{~0u, ~0u, ~0u, ~0u}}, {~0u, ~0u}) ==
+        Words4{{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}});
+  CHECK(philox({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, {0xa4093822, 0x299f31d0}) ==
+        Words4{{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
+}
+
+TEST_CASE("sixteen counters at a time are sixteen counters", "[detail][random]") {
+  const std::pair<Words4, RandomKey> starts[] = {
+      {{{0, 0, 0, 0}}, {0, 0}},
+      {{{1, 2, 3, 4}}, {5, 6}},
+      {{{~0u, ~0u, ~0u - 7, ~0u}}, {~0u, ~0u}},  // the third word wraps
+      {{{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, {0xa4093822, 0x299f31d0}}};
+  for (const auto& [counter, key] : starts)
+    for (const Rows rows_of : all_rows()) {
+      RandomRows rows;
+      rows_of(counter, key, rows);
+      for (std::uint32_t lane = 0; lane < 16; ++lane) {
+        Words4 own = counter;
+        own.word[2] += lane;
+        const Words4 expected = philox(own, key);
+        for (int k = 0; k < 4; ++k) REQUIRE(rows.row[k][lane] == expected.word[k]);
+      }
+    }
+}
+
+TEST_CASE("numbers for another seed, purpose, step, rank, encoding, tensor or place are other numbers",
+          "[detail][random]") {
+  std::set<std::vector<std::uint32_t>> all;
+  int streams = 0;
+  const auto add = [&](const RandomStream& stream, std::uint64_t first, std::uint32_t index) {
+    const Words4 words = stream.words(first, index);
+    all.insert({words.word, words.word + 4});
+    ++streams;
+  };
+  const Context usual{.step = 1};
+  const auto encoding = [&](std::uint64_t seed, const Context& c) {
+    add(RandomStream::of_encoding(seed, Purpose::rounding, c), 0, 0);
+  };
+  encoding(0, usual);
+  encoding(1, usual);
+  encoding(std::uint64_t{1} << 32, usual);
+  add(RandomStream::of_encoding(0, Purpose::rotation, usual), 0, 0);
+  add(RandomStream::shared(0, Purpose::rounding, usual), 0, 0);
+  add(RandomStream::of_encoding(0, Purpose::rounding, usual), 1, 0);
+  add(RandomStream::of_encoding(0, Purpose::rounding, usual), std::uint64_t{1} << 32, 0);
+  add(RandomStream::of_encoding(0, Purpose::rounding, usual), 0, 1);
+  for (const std::uint64_t step : {std::uint64_t{2}, std::uint64_t{1} << 32}) encoding(0, {.step = step});
+  for (const int rank : {1, 2, 1000}) encoding(0, {.rank = rank, .step = 1});
+  for (const int terms : {2, 3, 1000}) encoding(0, {.phase = Phase::hop, .terms = terms, .step = 1});
+  encoding(0, {.phase = Phase::final, .terms = 2, .step = 1});
+  for (const std::size_t item : {1, 2}) encoding(0, {.step = 1, .item = item});
+  CHECK(all.size() == static_cast<std::size_t>(streams));
+}
+
+TEST_CASE("numbers that all ranks share do not depend on who asks", "[detail][random]") {
+  const auto of = [](const Context& c) {
+    return RandomStream::shared(9, Purpose::rotation, c).words(128, 0);
+  };
+  CHECK(of({.phase = Phase::own, .rank = 0, .step = 3}) ==
+        of({.phase = Phase::hop, .rank = 5, .terms = 4, .step = 3}));
+  CHECK(of({.step = 3}) != of({.step = 4}));
+}
+
+// Each of the 128 bits of 20000 successive counters is set in half of them, within 5 standard deviations.
+TEST_CASE("bits of successive places are balanced", "[detail][random]") {
+  const RandomStream stream = RandomStream::of_encoding(4, Purpose::rounding, {});
+  constexpr int count = 20000;
+  std::vector<int> set(128);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const Words4 words = stream.words(128 * i, 0);
+    for (std::size_t bit = 0; bit < 128; ++bit) set[bit] += (words.word[bit / 32] >> (bit % 32)) & 1u;
+  }
+  for (const int n : set) CHECK(std::abs(n - count / 2) <= 5 * std::sqrt(count / 4.0));
+}
