@@ -2,6 +2,7 @@
 #pragma once
 
 /// The concept Compressor and its models.
+#include <wring/compressor/block_scaled.hpp>
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/concept.hpp>
 #include <wring/compressor/grid.hpp>

@@ -28,6 +28,7 @@ template <class T> struct AnyCompressor {
   std::string name;
   bool bounded = false;        ///< asks for a bound and keeps it
   bool adds_values = true;     ///< not encoded pieces
+  bool by_itself = true;       ///< rounds each value by itself, not in groups with a common scale
   double roundoff = 0;         ///< of what it sends, relative; 0 if it keeps all bits, or a bound
   double least_subnormal = 0;  ///< of what it sends
   double greatest = infinite;  ///< finite value that it sends
@@ -63,7 +64,7 @@ template <class T> double unasked_error(const AnyCompressor<T>& compressor, cons
   double error = adds ? ranks * (own * 1.1 * sums + tiny) : 0;
   if (compressor.roundoff != 0)
     error += (adds      ? 2 * ranks
-              : reduces ? 2
+              : reduces ? (compressor.by_itself ? 2 : 2 * ranks)
                         : 1) *
              (std::max(compressor.roundoff, own) * 1.1 * sums + std::max(compressor.least_subnormal, tiny));
   return error;

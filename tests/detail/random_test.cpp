@@ -88,6 +88,15 @@ TEST_CASE("numbers for another seed, purpose, step, rank, encoding, tensor or pl
   CHECK(all.size() == static_cast<std::size_t>(streams));
 }
 
+TEST_CASE("ranks that hold the same sum draw the same numbers", "[detail][random]") {
+  const auto of = [](const Context& c) {
+    return RandomStream::of_encoding(9, Purpose::rounding, c).words(128, 0);
+  };
+  for (const Phase phase : {Phase::hop, Phase::final})
+    CHECK(of({.phase = phase, .rank = 0, .terms = 4}) == of({.phase = phase, .rank = 5, .terms = 4}));
+  CHECK(of({.rank = 0, .terms = 1}) != of({.rank = 5, .terms = 1}));
+}
+
 TEST_CASE("numbers that all ranks share do not depend on who asks", "[detail][random]") {
   const auto of = [](const Context& c) {
     return RandomStream::shared(9, Purpose::rotation, c).words(128, 0);

@@ -60,10 +60,12 @@ class RandomStream {
  public:
   RandomStream() = default;
 
-  /// Numbers that belong to one encoding of one rank: its own values, or a partial sum of so many terms.
+  /// Numbers that belong to one encoding: of a rank's own values, or of a sum of so many terms, whoever holds it. Ranks that hold the
+  /// same sum must send the same bytes.
   static RandomStream of_encoding(std::uint64_t seed, Purpose purpose, const Context& context) {
+    const bool own = context.phase == Phase::own;
     const auto phase = static_cast<std::uint32_t>(context.phase);
-    return RandomStream(seed, purpose, context, static_cast<std::uint32_t>(context.rank),
+    return RandomStream(seed, purpose, context, own ? static_cast<std::uint32_t>(context.rank) : 0,
                         phase << 30 | static_cast<std::uint32_t>(context.terms));
   }
   /// Numbers that all ranks share.

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include <wring/detail/block_scaled/level.hpp>
+#include <wring/detail/convert.hpp>
+#include <wring/detail/value_kernels.hpp>
+
+/// Encoding on a host.
+namespace wring::inline v0::detail::block_scaled {
+
+struct ToFloat {
+  WRING_ALWAYS_INLINE void operator()(const double& from, float& to) const { to = static_cast<float>(from); }
+};
+
+/// Encodes blocks of T.
+template <class T, int Bits> struct BlockEncoder {
+  using Wide = typename FloatTraits<T>::Wide;
+  const Kernels* kernels;
+  Coding coding;
+  Layout layout;
+
+  void encode(const T* x, std::size_t block, std::byte* piece) const {
+    const std::size_t m = layout.values_in(block);
+    alignas(64) Wide own[block_values];
+    const Wide* v = widened(x, m, own);
+    Scale scales[block_groups];
+    choose_scales(block, v, own, scales);
+    alignas(64) i32 q[block_values];
+    quantise(block * block_groups, v, scales, q);
+    write_fields(q, m, piece + layout.block_at(block));
+    const std::size_t first = block * block_groups,
+                      groups = std::min<std::size_t>(block_groups, layout.groups() - first);
+    std::memcpy(piece + 2 * first, scales, 2 * groups);
+  }
+
+ private:
+  /// The values in their computation type, zeros behind them; themselves where that is what they are.
+  const Wide* widened(const T* x, std::size_t m, Wide* own) const {
+    if (m == block_values) {
+      if constexpr (std::is_same_v<T, Wide>) {
+        if (!coding.rotates) return x;
+        std::copy_n(x, block_values, own);
+      } else {
+        ConvertRun<Widen<T>, T, Wide, block_values>::convert({}, x, own);
+      }
+      return own;
+    }
+    for (std::size_t i = 0; i < m; ++i) own[i] = load_element(x[i]);
+    std::fill(own + m, own + block_values, Wide(0));
+    return own;
+  }
+
+  /// The greatest |x| of each group; infinite where it has special values.
+  void measure(const Wide* v, double* greatest) const {
+    using I = std::conditional_t<std::is_same_v<Wide, double>, i64, i32>;
+    I bits[block_groups];
+    if constexpr (std::is_same_v<Wide, double>)
+      kernels->measure_doubles(v, bits);
+    else
+      kernels->measure_floats(v, bits);
+    for (int group = 0; group < block_groups; ++group) greatest[group] = std::bit_cast<Wide>(bits[group]);
+  }
+
+  /// Rotates groups, too: then `v` is `own`.
+  void choose_scales(std::size_t block, const Wide* v, Wide* own, Scale* scales) const {
+    double greatest[block_groups];
+    measure(v, greatest);
+    bool marked[block_groups];
+    for (int group = 0; group < block_groups; ++group)
+      marked[group] = must_be_marked(coding, greatest[group]);
+    if (coding.rotates) {
+      for (int group = 0; group < block_groups; ++group)
+        if (!marked[group])
+          kernels->rotation<Wide>().forwards(
+              coding.signs(block * block_groups + static_cast<std::size_t>(group)),
+              own + group * group_values);
+      measure(v, greatest);
+    }
+    for (int group = 0; group < block_groups; ++group) {
+      if (marked[group]) greatest[group] = greatest_finite(v + group * group_values);
+      scales[group] = scale_of<Bits>(greatest[group], marked[group]);
+    }
+  }
+
+  WRING_COLD static double greatest_finite(const Wide* v) {
+    double greatest = 0;
+    for (int i = 0; i < group_values; ++i)
+      if (code_of(v[i]) == grid::finite_code)
+        greatest = std::max(greatest, static_cast<double>(std::abs(v[i])));
+    return greatest;
+  }
+
+  /// `first`: the first group.
+  void quantise(std::size_t first, const Wide* v, const Scale* scales, i32* q) const {
+    Factors factors;
+    unsigned in_doubt = 0;
+    for (int group = 0; group < block_groups; ++group) {
+      const float scale = scales[group].value();
+      const bool quick = !scales[group].marked() && scale <= 0x1p100f;
+      factors.inverse[group] = quick && scale != 0 ? 1 / scale : 0;
+      in_doubt |= static_cast<unsigned>(!quick) << group;
+    }
+    RandomRows draws[block_groups];
+    if (coding.draws)
+      for (int group = 0; group < block_groups; ++group)
+        kernels->draw(coding.rounding.counter(coding.first_of(first + static_cast<std::size_t>(group)), 0),
+                      coding.rounding.key(), draws[group]);
+    in_doubt |= quantise_quickly(v, factors, draws, q);
+    if (in_doubt == 0) return;
+    for (int group = 0; group < block_groups; ++group)
+      if ((in_doubt >> group & 1u) != 0)
+        quantise_carefully(v + group * group_values, scales[group], draws[group], q + group * group_values);
+  }
+
+  unsigned quantise_quickly(const Wide* v, const Factors& factors, const RandomRows* draws, i32* q) const {
+    const float* x;
+    alignas(64) float narrowed[std::is_same_v<Wide, double> ? block_values : 1];
+    if constexpr (std::is_same_v<Wide, double>)
+      ConvertRun<ToFloat, double, float, block_values>::convert({}, v, narrowed), x = narrowed;
+    else
+      x = v;
+    return coding.draws ? kernels->drawn(x, factors, draws, q) : kernels->nearest(x, factors, q);
+  }
+
+  WRING_COLD void quantise_carefully(const Wide* v, Scale scale, const RandomRows& draws, i32* q) const {
+    for (int i = 0; i < group_values; ++i)
+      q[i] = code_of_value<Bits>(v[i], scale, coding.draws,
+                                 [&] { return Coding::draw_of(draws.row[i / lanes % 4][i % lanes], i); });
+  }
+
+  void write_fields(const i32* q, std::size_t m, std::byte* out) const {
+    if (m == block_values) return kernels->pack(q, out);
+    alignas(64) std::byte full[block_values * Bits / 8];
+    kernels->pack(q, full);
+    std::memcpy(out, full, 64 * layout.word_rows(m));
+  }
+};
+
+inline constexpr std::size_t blocks_per_task = values_per_task / block_values;
+
+/// Encodes blocks; one call for each task.
+template <class T, int Bits> struct EncodeBlocks {
+  BlockEncoder<T, Bits> encoder;
+  const T* x;
+  std::byte* piece;
+
+  void operator()(std::size_t task) const {
+    const Layout& layout = encoder.layout;
+    const std::size_t last = std::min(layout.blocks(), (task + 1) * blocks_per_task);
+    for (std::size_t block = task * blocks_per_task; block < last; ++block)
+      encoder.encode(x + block * block_values, block, piece);
+    if (last == layout.blocks())
+      std::memset(piece + 2 * layout.groups(), 0, layout.fields_at() - 2 * layout.groups());
+  }
+};
+
+}  // namespace wring::inline v0::detail::block_scaled

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <wring/config.hpp>
+#include <wring/detail/block_scaled/coding.hpp>
+#include <wring/detail/grid/block.hpp>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
+/// The random rotation of a group on a host: H D forwards, D H / 128 backwards, D the signs, H the Hadamard matrix of order 128 in its
+/// natural order. Sums and differences only, in an order that is fixed: the same bits everywhere.
+namespace wring::inline v0::detail::block_scaled {
+
+template <class Wide, int Bytes> WRING_ALWAYS_INLINE void butterfly(grid::Lanes<Wide, Bytes>& a,
+                                                                    grid::Lanes<Wide, Bytes>& b) {
+  const grid::Lanes<Wide, Bytes> sum = a + b;
+  b = a - b;
+  a = sum;
+}
+
+/// Sums in the lanes without the bit `Stride`, differences in those with it.
+template <int Stride, class Native, class Index, Index... L>
+WRING_ALWAYS_INLINE void butterfly_lanes(Native& v, std::integer_sequence<Index, L...>) {
+#if WRING_GRID_NATIVE_VECTORS
+  constexpr Index count = sizeof...(L);
+  const Native other = __builtin_shufflevector(v, v, (L ^ Stride)...);
+  const Native sum = other + v, difference = other - v;
+  v = __builtin_shufflevector(sum, difference, (L & Stride ? count + L : L)...);
+#else
+  (void)v;
+#endif
+}
+
+/// Sums and differences of the lanes of a row that are `Stride` apart, then of those half as far apart, and so on.
+template <int Stride, class Wide, int Bytes>
+WRING_ALWAYS_INLINE void butterflies_within(grid::Lanes<Wide, Bytes>& row) {
+  using Row = grid::Lanes<Wide, Bytes>;
+  if constexpr (Stride >= Row::per_part) {
+    constexpr int apart = Stride / Row::per_part;
+    WRING_GRID_UNROLL
+    for (int k = 0; k < Row::parts; ++k)
+      if ((k & apart) == 0) {
+        const auto sum = row.part[k] + row.part[k + apart];
+        row.part[k + apart] = row.part[k] - row.part[k + apart];
+        row.part[k] = sum;
+      }
+  } else {
+    for (int k = 0; k < Row::parts; ++k)
+      butterfly_lanes<Stride>(row.part[k], std::make_integer_sequence<int, Row::per_part>{});
+  }
+  if constexpr (Stride > 1) butterflies_within<Stride / 2>(row);
+}
+
+template <int Rows, class Row> WRING_ALWAYS_INLINE void butterflies(Row* row) {
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 4
+#endif
+  for (int apart = Rows / 2; apart > 0; apart /= 2)
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 16
+#endif
+    for (int r = 0; r < Rows; ++r)
+      if ((r & apart) == 0) butterfly(row[r], row[r + apart]);
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 16
+#endif
+  for (int r = 0; r < Rows; ++r) butterflies_within<Row::count / 2>(row[r]);
+}
+
+/// Changes the signs of the lanes whose bits, from `first` on, are set.
+template <class Wide, int Bytes>
+WRING_ALWAYS_INLINE void change_signs(grid::Lanes<Wide, Bytes>& row, std::uint32_t bits, int first) {
+  using U = std::conditional_t<sizeof(Wide) == 8, std::uint64_t, std::uint32_t>;
+  constexpr int top = 8 * static_cast<int>(sizeof(U)) - 1;
+  U shift[64 / sizeof(U)];
+  for (int l = 0; l < grid::Lanes<Wide, Bytes>::count; ++l) shift[l] = static_cast<U>(top - first - l);
+  grid::Lanes<U, Bytes> shifts, sign, pattern;
+  load(shifts, shift);
+  fill(sign, static_cast<U>(bits));
+  WRING_GRID_UNROLL
+  for (int k = 0; k < grid::Lanes<U, Bytes>::parts; ++k) sign.part[k] = sign.part[k] << shifts.part[k];
+  reinterpret(pattern, row);
+  reinterpret(row, pattern ^ (sign & (U{1} << top)));
+}
+
+template <int Rows, class Row> WRING_ALWAYS_INLINE void change_signs(Row* row, const Words4& signs) {
+  constexpr int each = 32 / Row::count;  // rows for which a word has bits
+  for (int r = 0; r < Rows; ++r) change_signs(row[r], signs.word[r / each], r % each * Row::count);
+}
+
+/// A group, in place.
+template <int Bytes, bool Back, class Wide> WRING_ALWAYS_INLINE void rotate(const Words4& signs, Wide* v) {
+  using Row = grid::Row<Wide, Bytes>;
+  constexpr int rows = group_values / Row::count;
+  Row row[rows];
+  for (int r = 0; r < rows; ++r) load(row[r], v + r * Row::count);
+  if constexpr (!Back) change_signs<rows>(row, signs);
+  butterflies<rows>(row);
+  if constexpr (Back) {
+    for (int r = 0; r < rows; ++r) row[r] = row[r] * rotation_norm<Wide>;
+    change_signs<rows>(row, signs);
+  }
+  for (int r = 0; r < rows; ++r) store(v + r * Row::count, row[r]);
+}
+
+}  // namespace wring::inline v0::detail::block_scaled
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif

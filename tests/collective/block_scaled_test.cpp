@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Collectives with scaled groups on the wire: every encoding is off by no more than its scale allows, all ranks agree.
+#include <catch2/catch_test_macros.hpp>
+
+#include <wring/compressor/block_scaled.hpp>
+
+#include "support/matrix.hpp"
+
+using namespace wring_test;
+using wring::BlockScaled;
+
+namespace {
+
+/// What one encoding of values up to `greatest` may be off by, in scales of their group.
+template <class Codec> double scales_off(const Codec& codec) {
+  if (codec.options().rotation) return 5.7 * std::sqrt(128.0);  // the whole error of a group in one value
+  return std::holds_alternative<wring::NearestRounding>(codec.options().rounding) ? 0.5 : 1;
+}
+
+/// Values up to 4 per rank: no partial sum exceeds 4 p by more than its error, and at most 2 p encodings change a value, of a minimum
+/// as well: its group is another one on each hop.
+template <int Bits> void groups_on_the_wire(const typename BlockScaled<float, Bits>::Options& options,
+                                            unsigned every) {
+  using Codec = BlockScaled<float, Bits>;
+  const auto check = [](Call<Codec>& call, int ranks, const AnyAlgorithm& algorithm, std::size_t n,
+                        bool uneven) {
+    const auto inputs = make_inputs<float>(call, ranks, n, uneven, [](std::size_t k, std::uint64_t seed) {
+      return real_numbers<float>(k, seed);
+    });
+    const bool adds = wring::reduces(call.collective) && wring::adds(call.options.operation);
+    const double encodings = wring::reduces(call.collective) ? 2 * ranks : 1;
+    const double scale = 1.01 / ((1 << (Bits - 1)) - 1), off = scales_off(call.codec) * scale;
+    const double bound =
+        encodings * off * 1.2 * 4 * (adds && call.options.operation == wring::sum ? ranks : 1);
+    const auto got = collect(algorithm, call, inputs);
+    INFO(describe(call, ranks, algorithm, n));
+    REQUIRE(judge(call, inputs, got, bound) == "");
+    REQUIRE(!got.outcomes[0].report.bound.has_value());
+  };
+  for_each_case(Codec(options), 8, small_lengths, every, true, check);
+}
+
+}  // namespace
+
+TEST_CASE("block scaled: 8 bits, nearest", "[collective]") { groups_on_the_wire<8>({}, 3); }
+TEST_CASE("block scaled: 4 bits, stochastic", "[collective]") {
+  groups_on_the_wire<4>({.rounding = wring::StochasticRounding{1}}, 3);
+}
+TEST_CASE("block scaled: 8 bits, rotated", "[collective]") {
+  groups_on_the_wire<8>({.rounding = {}, .rotation = wring::RandomRotation{1}}, 3);
+}
+
+// Copies are encoded once, by who has the values: the bits do not depend on how they travel, nor on segments.
+TEST_CASE("block scaled: a broadcast gives the same bits by every algorithm and in segments of any size",
+          "[collective]") {
+  using Codec = BlockScaled<float, 4>;
+  const PerRank<float> inputs(5, real_numbers<float>(9000, 1));
+  std::vector<float> first;
+  for (const AnyAlgorithm& algorithm : all_algorithms(5))
+    for (const std::size_t segment : {2048, 4096, 128 * 1024}) {
+      Call<Codec> call{
+          .codec = Codec({.rounding = wring::StochasticRounding{1}, .rotation = wring::RandomRotation{2}})};
+      call.collective = wring::Collective::broadcast;
+      call.options.ride_along_bytes = 0, call.options.segment_bytes = segment, call.options.step = 7;
+      const auto got = collect(algorithm, call, inputs);
+      INFO(describe(call, 5, algorithm, 9000));
+      REQUIRE(all_ok(got.outcomes));
+      if (first.empty()) first = got.results[0];
+      for (const auto& result : got.results) REQUIRE(same_bits(result, first));
+    }
+}
+
+TEST_CASE("block scaled: a sum over steps is right on average", "[collective]") {
+  using Codec = BlockScaled<float, 2>;
+  PerRank<float> inputs;
+  for (std::uint64_t rank = 0; rank < 4; ++rank) inputs.push_back(real_numbers<float>(512, rank));
+  constexpr int steps = 400;
+  std::vector<double> mean(512), exact(512);
+  for (const auto& input : inputs)
+    for (std::size_t i = 0; i < 512; ++i) exact[i] += input[i];
+  for (int step = 0; step < steps; ++step) {
+    Call<Codec> call{.codec = Codec({.rounding = wring::StochasticRounding{1}})};
+    call.options.step = static_cast<std::uint64_t>(step);
+    const auto got = collect(wring::Ring{}, call, inputs);
+    REQUIRE(all_ok(got.outcomes));
+    for (std::size_t i = 0; i < 512; ++i) mean[i] += got.results[0][i] / static_cast<double>(steps);
+  }
+  // Four encodings of sums up to 16, each with a standard deviation of at most half a scale.
+  const double deviation = 0.5 * 16 * 1.5 * std::sqrt(4.0 / steps);
+  for (std::size_t i = 0; i < 512; ++i) REQUIRE(std::fabs(mean[i] - exact[i]) <= 5 * deviation);
+}
+
+TEST_CASE("block scaled: 4 bits are an eighth of the bytes and a little more", "[collective]") {
+  Call<BlockScaled<float, 4>> call;
+  call.options.ride_along_bytes = 0;
+  const PerRank<float> inputs(2, real_numbers<float>(65536, 1));
+  const auto got = collect(wring::Ring{}, call, inputs);
+  REQUIRE(all_ok(got.outcomes));
+  const wring::Report& report = got.outcomes[0].report;
+  REQUIRE(report.bytes_raw == 65536 * 4);
+  REQUIRE(report.bytes_sent <= 65536 / 2 + 65536 / 64 + report.messages * 192 + 1024);
+}
