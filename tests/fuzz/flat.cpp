@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Pieces of None and Cast, whose size is known.
+// Pieces of None, Cast and BlockScaled, whose size is known.
+#include <wring/compressor/block_scaled.hpp>
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/none.hpp>
 
@@ -7,8 +8,7 @@
 
 namespace fuzz {
 
-template <class Codec> void pieces(Input input) {
-  Codec codec;
+template <class Codec> void pieces(Input input, const Codec& codec = Codec()) {
   wring::Context c;
   c.count = c.total = input.below(300);
   const Exactly<std::byte> piece(input.rest());
@@ -24,12 +24,17 @@ template <class Codec> void pieces(Input input) {
 }
 
 void fuzz(Input input) {
+  using wring::BlockScaled, wring::RandomRotation;
   using wring::Cast, wring::None, wring::half_t, wring::bhalf_t;
-  switch (input.below(5)) {
+  switch (input.below(9)) {
   case 0: return pieces<None<double>>(input);
   case 1: return pieces<None<std::int16_t>>(input);
   case 2: return pieces<None<Kokkos::complex<float>>>(input);
   case 3: return pieces<Cast<half_t>>(input);
+  case 4: return pieces<BlockScaled<float, 4>>(input);
+  case 5: return pieces<BlockScaled<double, 8>>(input);
+  case 6: return pieces(input, BlockScaled<half_t, 3>({.rounding = {}, .rotation = RandomRotation{1}}));
+  case 7: return pieces(input, BlockScaled<float, 2>({.rounding = {}, .rotation = RandomRotation{1}}));
   default: return pieces<Cast<bhalf_t>>(input);
   }
 }
