@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <wring/compressor/block_scaled.hpp>
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
@@ -94,6 +95,15 @@ template <class Codec> void register_codec(const std::string& name, Codec codec,
       }
 }
 
+template <wring::FloatElement T> void register_block_scaled(Registry& registry) {
+  const wring::StochasticRounding stochastic{1};
+  register_codec("block_scaled_8", wring::BlockScaled<T, 8>(), registry);
+  register_codec("block_scaled_4", wring::BlockScaled<T, 4>(), registry);
+  register_codec("block_scaled_4_stochastic", wring::BlockScaled<T, 4>({.rounding = stochastic}), registry);
+  register_codec("block_scaled_4_rotated",
+                 wring::BlockScaled<T, 4>({.rounding = {}, .rotation = wring::RandomRotation{1}}), registry);
+}
+
 template <wring::FloatElement T> void register_element(Registry& registry) {
   using Grid = wring::Grid<T>;
   using StepKind = typename Grid::StepKind;
@@ -102,6 +112,7 @@ template <wring::FloatElement T> void register_element(Registry& registry) {
   if constexpr (!std::same_as<T, wring::half_t>)
     register_codec("cast_fp16", wring::Cast<wring::half_t, T>(), registry);
   register_codec("cast_bf16", wring::Cast<wring::bhalf_t, T>(), registry);
+  register_block_scaled<T>(registry);
   register_codec("grid", Grid(), registry);
   register_codec("grid_power_of_two", Grid({StepKind::power_of_two, false}), registry);
   register_codec("grid_delta", Grid({StepKind::short_step, true}), registry);
