@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <wring/config.hpp>
+#include <wring/detail/entropy/model.hpp>
+
+/// The coder of one block, any backend's reference. Value i belongs to lane i % lanes, each of which has a state of its own. Words
+/// are written forwards by `push`, which takes the values from the last row to the first, and read backwards by `pop`, which
+/// gives them from the first to the last; within a row, lanes that move a word do so in ascending order of addresses.
+namespace wring::inline v0::detail::entropy {
+
+inline constexpr std::size_t block_values = 128, wide_lanes = 32;
+/// The most bytes that pushing or popping a block moves: a word for each value, two for its low bits and two for an escape.
+inline constexpr std::size_t most_block_bytes = block_values * 5 * 2;
+
+/// Where words are written. The caller has seen to it that there is room.
+class Writer {
+ public:
+  explicit Writer(std::byte* at) : at_(at) {}
+  std::byte* at() const { return at_; }
+
+  void word_of(std::uint32_t& state) {
+    const auto word = static_cast<std::uint16_t>(state);
+    std::memcpy(at_, &word, sizeof word);
+    at_ += sizeof word;
+    state >>= 16;
+  }
+
+ private:
+  std::byte* at_;
+};
+
+/// Where words are read; `failed` once there are none left.
+class Reader {
+ public:
+  Reader(const std::byte* begin, const std::byte* end) : begin_(begin), at_(end) {}
+  const std::byte* at() const { return at_; }
+  bool failed() const { return failed_; }
+  std::size_t left() const { return static_cast<std::size_t>(at_ - begin_); }
+
+  /// Takes `words` words, the first of which is the one at the returned address. Where there are not as many, that of some others.
+  const std::byte* take(std::size_t words) {
+    if (left() < 2 * words) {
+      failed_ = true;
+      return begin_;
+    }
+    at_ -= 2 * words;
+    return at_;
+  }
+
+ private:
+  const std::byte *begin_, *at_;
+  bool failed_ = false;
+};
+
+/// Blocks by plain C++, for any number of lanes.
+class PortableBlocks {
+ public:
+  explicit PortableBlocks(std::size_t lanes) : lanes_(lanes) {}
+
+  /// Pushes q[0..m): the upper bits q >> shift as symbols of the model, the `shift` bits below as they are.
+  std::byte* push(std::uint32_t* states, const Model& model, int shift, const std::int32_t* q, std::size_t m,
+                  std::byte* to) const {
+    Writer out(to);
+    const int lower = shift < 16 ? shift : 16;
+    for (std::size_t row = (m + lanes_ - 1) / lanes_; row-- > 0;) {
+      const std::int32_t* v = q + row * lanes_;
+      const std::size_t active = m - row * lanes_ < lanes_ ? m - row * lanes_ : lanes_;
+      const auto in_part = [&](std::size_t l, bool low) {
+        return !model.is_common(v[l]) && (low || model.symbol_of(v[l] >> shift) == model.escape);
+      };
+      for (const Part& part : {Part{0, lower, true}, Part{16, shift - lower, true}, Part{shift, 16, false},
+                               Part{shift + 16, 16, false}})
+        for (std::size_t l = 0; part.bits != 0 && l < active; ++l)
+          if (in_part(l, part.low)) push_bits(out, states[l], std::int64_t{v[l]} >> part.from, part.bits);
+      for (std::size_t l = 0; l < active; ++l)
+        push_symbol(out, states[l],
+                    model.push[model.is_common(v[l]) ? model.escape + 1 : model.symbol_of(v[l] >> shift)]);
+    }
+    return out.at();
+  }
+
+  /// The inverse. Whatever the words are, the values come from them and nothing beyond them is read.
+  void pop(std::uint32_t* states, const Model& model, int shift, std::int32_t* q, std::size_t m,
+           Reader& in) const {
+    const int lower = shift < 16 ? shift : 16;
+    for (std::size_t row = 0; row * lanes_ < m && !in.failed(); ++row) {
+      std::int32_t* v = q + row * lanes_;
+      const std::size_t active = m - row * lanes_ < lanes_ ? m - row * lanes_ : lanes_;
+      std::uint32_t symbols[block_values];
+      for (std::size_t l = 0; l < active; ++l) {
+        const std::uint32_t slot = model.slot[states[l] & (total_frequency - 1)];
+        symbols[l] = slot & 0xff;
+        v[l] = static_cast<std::int32_t>(static_cast<std::uint32_t>(model.lowest) + symbols[l]);
+        states[l] = ((slot >> 8 & 0xfff) + 1) * (states[l] >> precision) + (slot >> 20);
+      }
+      refill(in, states, active);
+      for (const Part& part : {Part{16, 16, false}, Part{0, 16, false}, Part{16, shift - lower, true},
+                               Part{0, lower, true}}) {
+        if (part.bits == 0) continue;
+        for (std::size_t l = 0; l < active; ++l)
+          if (part.low ? symbols[l] <= model.escape : symbols[l] == model.escape)
+            pop_bits(states[l], v[l], part.bits);
+        refill(in, states, active);
+      }
+      for (std::size_t l = 0; l < active; ++l)
+        if (symbols[l] > model.escape) v[l] = model.common;
+    }
+  }
+
+ private:
+  static void push_symbol(Writer& out, std::uint32_t& state, std::uint32_t symbol) {
+    const std::uint32_t frequency = symbol >> 16, start = symbol & 0xffff;
+    if (state >> 20 >= frequency) out.word_of(state);
+    state = (state / frequency << precision) + state % frequency + start;
+  }
+  static void push_bits(Writer& out, std::uint32_t& state, std::int64_t value, int bits) {
+    if (state >> (32 - bits) != 0) out.word_of(state);
+    state = state << bits | (static_cast<std::uint32_t>(value) & ((1u << bits) - 1));
+  }
+  static void pop_bits(std::uint32_t& state, std::int32_t& value, int bits) {
+    value = static_cast<std::int32_t>(static_cast<std::uint32_t>(value) << bits | (state & ((1u << bits) - 1)));
+    state >>= bits;
+  }
+
+  /// States that are too small take a word each.
+  static void refill(Reader& in, std::uint32_t* states, std::size_t active) {
+    std::size_t words = 0;
+    for (std::size_t l = 0; l < active; ++l) words += states[l] < least_state;
+    const std::byte* from = in.take(words);
+    if (in.failed()) return;
+    for (std::size_t l = 0; l < active; ++l) {
+      if (states[l] >= least_state) continue;
+      std::uint16_t word;
+      std::memcpy(&word, from, sizeof word);
+      states[l] = states[l] << 16 | word, from += sizeof word;
+    }
+  }
+
+  /// Bits that are sent as they are: low ones, of all values but the common one, or those of escapes.
+  struct Part {
+    int from, bits;
+    bool low;
+  };
+
+  std::size_t lanes_;
+};
+
+}  // namespace wring::inline v0::detail::entropy
