@@ -20,8 +20,11 @@
 #include <wring/detail/grid/encode.hpp>
 #include <wring/detail/grid/prepare.hpp>
 #include <wring/detail/grid/team/kernels.hpp>
+#include <wring/detail/spaces.hpp>
 
 namespace wring::inline v0 {
+
+template <FloatElement T> class EntropyGrid;
 
 /// Values rounded to multiples of a step that all ranks share, packed in as few bits as each block of 512
 /// needs.
@@ -36,10 +39,7 @@ namespace wring::inline v0 {
 /// combined in the order of the plan; `reproducible()` is then false for sums. Memory: none of its own. Half
 /// types are computed in float.
 template <FloatElement T> class Grid {
-  template <class Exec>
-  static constexpr bool on_host =
-      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible &&
-      Kokkos::SpaceAccessibility<Exec, Kokkos::HostSpace>::accessible;
+  template <class Exec> static constexpr bool on_host = detail::RunsOnHost<Exec>;
 
  public:
   using value_type = T;
@@ -233,6 +233,8 @@ template <FloatElement T> class Grid {
     for (const std::byte d : descriptors) raw += static_cast<unsigned>(d) == detail::grid::raw_width;
     return raw;
   }
+
+  friend class EntropyGrid<T>;
 
   Options options_;
   Parameters parameters_;

@@ -49,13 +49,13 @@ class RunBody {
 struct RunScan {
   using value_type = Progress;
   RunBody body;
-  std::size_t blocks, runs;
+  std::size_t blocks, unit, runs;  ///< a run begins at a multiple of `unit` blocks
 
   void init(Progress& p) const { p = Progress{}; }
   void join(Progress& p, const Progress& other) const { p += other; }
   std::size_t bound(std::size_t run) const {
-    const std::size_t chunks = (blocks + blocks_per_chunk - 1) / blocks_per_chunk;
-    const std::size_t block = (chunks / runs * run + chunks % runs * run / runs) * blocks_per_chunk;
+    const std::size_t units = (blocks + unit - 1) / unit;
+    const std::size_t block = (units / runs * run + units % runs * run / runs) * unit;
     return block < blocks ? block : blocks;
   }
   void operator()(std::size_t run, Progress& at, bool last) const {
@@ -66,17 +66,18 @@ struct RunScan {
 
 /// Does all blocks: in one pass on a single thread, else measured first, with the same bytes.
 template <class Exec>
-Progress for_runs(const Exec& exec, const char* label, std::size_t blocks, const RunBody& body) {
+Progress for_runs(const Exec& exec, const char* label, std::size_t blocks, const RunBody& body,
+                  std::size_t unit = blocks_per_chunk) {
   const std::size_t threads = static_cast<std::size_t>(exec.concurrency());
-  const std::size_t chunks = (blocks + blocks_per_chunk - 1) / blocks_per_chunk;
-  const std::size_t runs = chunks < threads ? chunks : threads;
+  const std::size_t units = (blocks + unit - 1) / unit;
+  const std::size_t runs = units < threads ? units : threads;
   if (runs <= 1) {
     exec.fence(label);  // what was submitted before must be there
     return body.run(Run{0, blocks}, Progress{});
   }
   Progress total;
   using Policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>;
-  Kokkos::parallel_scan(label, Policy(exec, 0, runs), RunScan{body, blocks, runs}, total);
+  Kokkos::parallel_scan(label, Policy(exec, 0, runs), RunScan{body, blocks, unit, runs}, total);
   exec.fence(label);
   return total;
 }

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include <wring/detail/entropy/chunk.hpp>
+#include <wring/detail/grid/emit.hpp>
+#include <wring/detail/grid/parameters.hpp>
+#include <wring/detail/grid/runs.hpp>
+#include <wring/error.hpp>
+
+/// The entropy stage: a piece of Grid becomes a smaller one that says the same, and the piece again. Only quanta in int32 are coded;
+/// other pieces, and chunks that coding does not make smaller, are stored as they are.
+namespace wring::inline v0::detail::entropy {
+
+using grid::i32;
+using grid::u32;
+using grid::u64;
+
+inline constexpr std::size_t grid_blocks_per_chunk = chunk_values / grid::block_values;
+
+/// Where the parts of an entropy-coded piece are: [8 bytes: is it coded?] then the stored piece, or for each chunk its size and that
+/// of its payload in Grid's piece, then the chunks.
+struct PieceLayout {
+  static constexpr std::size_t head_bytes = 8;
+  std::size_t blocks, chunks;
+
+  explicit PieceLayout(std::size_t n)
+      : blocks(grid::blocks_of(n)),
+        chunks((blocks + grid_blocks_per_chunk - 1) / grid_blocks_per_chunk) {}
+  std::size_t chunks_at() const { return head_bytes + chunks * 2 * sizeof(u32); }
+  std::size_t first_block(std::size_t chunk) const { return chunk * grid_blocks_per_chunk; }
+  std::size_t last_block(std::size_t chunk) const { return std::min(first_block(chunk + 1), blocks); }
+};
+
+/// The most bytes that a piece can have whose Grid piece has up to `bytes`, in n values.
+inline std::size_t largest_piece(std::size_t bytes, std::size_t n) {
+  return grid::saturating_add(grid::saturating_add(bytes, PieceLayout(n).chunks_at()), PieceLayout(n).chunks);
+}
+
+/// The first byte of a chunk: sums of the following.
+inline constexpr unsigned coded_chunk = 1, special_chunk = 2;
+
+/// Takes the chunks of a Grid piece to coded ones.
+struct ChunkEncoder {
+  const grid::Kernels& kernels;
+  grid::ReadHead<i32> head;
+  std::size_t element;  ///< bytes of a value, for raw blocks
+  Tables tables;
+
+  /// Bytes of the payload of blocks [first, last).
+  std::size_t payload(std::size_t first, std::size_t last) const {
+    std::size_t sum = 0;
+    for (std::size_t b = first; b < last; ++b) sum += head.bytes(b, element);
+    return sum;
+  }
+
+  /// One byte and what Grid has.
+  std::size_t stored_bytes(std::size_t first, std::size_t last) const {
+    return 1 + (last - first) * (head.delta ? 1 + sizeof(i32) : 1) + payload(first, last);
+  }
+
+  /// Writes blocks [first, last), whose payload begins at `offset`, into `out`, which has stored_bytes(first, last). Returns the size.
+  std::size_t encode(std::size_t first, std::size_t last, std::size_t offset, std::span<std::byte> out) const {
+    const std::size_t size = encode_quanta(first, last, offset, out);
+    if (size != 0) return size;
+    std::byte* to = out.data();
+    *to++ = std::byte{0};
+    const auto put = [&](const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes), to += bytes; };
+    put(head.piece + first, last - first);
+    if (head.delta) put(head.piece + head.layout.bases_at + first * sizeof(i32), (last - first) * sizeof(i32));
+    put(head.piece + head.layout.payload_at + offset, payload(first, last));
+    return out.size();
+  }
+
+ private:
+  std::size_t encode_quanta(std::size_t first, std::size_t last, std::size_t offset, std::span<std::byte> out) const {
+    alignas(64) i32 q[chunk_values];
+    std::byte planes[grid_blocks_per_chunk * grid::planes_bytes];
+    u64 special = 0;
+    std::size_t specials = 0, n = 0;
+    u32 previous = 0;
+    for (std::size_t b = first; b < last; ++b, n += grid::block_values) {
+      const grid::Source<i32> source = head.source(b, offset);
+      if (source.width() == static_cast<int>(grid::raw_width)) return 0;
+      grid::unpack_block(kernels.words, source, q + n);
+      if (source.special()) {
+        special |= u64{1} << (b - first);
+        std::memcpy(planes + grid::planes_bytes * specials++, source.payload, grid::planes_bytes);
+      }
+      if (head.delta) join(q + n, source, b == first, previous);
+      offset += head.bytes(b, element);
+    }
+    n = n - grid::block_values + head.layout.values_in(last - 1);
+    const std::size_t before = 1 + (head.delta ? sizeof(i32) : 0) +
+                               (special ? sizeof special + grid::planes_bytes * specials : 0);
+    if (out.size() <= before) return 0;
+    const std::size_t coded = encode_chunk(q, n, out.subspan(before), tables);
+    if (coded == 0) return 0;
+    std::byte* to = out.data();
+    *to++ = static_cast<std::byte>(coded_chunk | (special ? special_chunk : 0));
+    if (head.delta) {
+      const i32 base = head.source(first, 0).base;
+      std::memcpy(to, &base, sizeof base), to += sizeof base;
+    }
+    if (special) {
+      std::memcpy(to, &special, sizeof special);
+      std::memcpy(to + sizeof special, planes, grid::planes_bytes * specials);
+    }
+    return before + coded;
+  }
+
+  /// The first residue of a block, which is 0, becomes the step from the block before.
+  static void join(i32* q, const grid::Source<i32>& source, bool is_first, u32& previous) {
+    const u32 base = static_cast<u32>(source.base);
+    if (!is_first) q[0] = static_cast<i32>(base - previous);
+    previous = base;
+    for (std::size_t i = 1; i < grid::block_values; ++i) previous += static_cast<u32>(q[i]);
+  }
+};
+
+/// Takes coded chunks to those of a Grid piece.
+struct ChunkDecoder {
+  const grid::Kernels& kernels;
+  grid::Head<i32> head;
+  std::size_t element;
+  bool raw_blocks;
+
+  /// Writes blocks [first, last) with their payload at `offset`, `payload` bytes long. Throws CodecError where that is not what
+  /// `in` says.
+  void decode(std::span<const std::byte> in, std::size_t first, std::size_t last, std::size_t offset,
+              std::size_t payload) const {
+    expect(!in.empty());
+    const auto form = static_cast<unsigned>(in[0]);
+    expect(form <= (coded_chunk | special_chunk) && form != special_chunk);
+    if (form & coded_chunk)
+      decode_quanta(in.subspan(1), form & special_chunk, first, last, offset, payload);
+    else
+      copy(in.subspan(1), first, last, offset, payload);
+  }
+
+ private:
+  static void expect(bool holds) {
+    if (!holds) throw CodecError("an entropy-coded piece is damaged");
+  }
+  std::byte* payload_at(std::size_t offset) const { return head.piece + head.layout.payload_at + offset; }
+
+  void copy(std::span<const std::byte> in, std::size_t first, std::size_t last, std::size_t offset,
+            std::size_t payload) const {
+    const std::size_t blocks = last - first, bases = head.delta ? blocks * sizeof(i32) : 0;
+    expect(in.size() == blocks + bases + payload);
+    std::size_t sum = 0;
+    for (std::size_t b = first; b < last; ++b) {
+      const auto d = static_cast<unsigned>(in[b - first]), width = d & grid::width_mask;
+      expect(d < 128 && (width <= 32 || (d == grid::raw_width && raw_blocks)));
+      sum += grid::payload_bytes<i32>(d, head.layout.values_in(b), element);
+    }
+    expect(sum == payload);
+    std::memcpy(head.piece + first, in.data(), blocks);
+    if (bases) std::memcpy(head.piece + head.layout.bases_at + first * sizeof(i32), in.data() + blocks, bases);
+    std::memcpy(payload_at(offset), in.data() + blocks + bases, payload);
+  }
+
+  void decode_quanta(std::span<const std::byte> in, bool specials, std::size_t first, std::size_t last,
+                     std::size_t offset, std::size_t payload) const {
+    const auto take = [&](std::size_t bytes) {
+      expect(in.size() >= bytes);
+      const std::byte* from = in.data();
+      in = in.subspan(bytes);
+      return from;
+    };
+    u32 base = 0;
+    u64 special = 0;
+    if (head.delta) std::memcpy(&base, take(sizeof base), sizeof base);
+    if (specials) std::memcpy(&special, take(sizeof special), sizeof special);
+    const std::size_t blocks = last - first;
+    expect(blocks == 64 || special >> blocks == 0);
+    const std::byte* planes = take(grid::planes_bytes * static_cast<std::size_t>(std::popcount(special)));
+    const std::size_t n = (blocks - 1) * grid::block_values + head.layout.values_in(last - 1);
+    alignas(64) i32 q[chunk_values];
+    decode_chunk(in, q, n);
+    std::fill(q + n, q + blocks * grid::block_values, 0);
+    const std::size_t end = offset + payload;
+    for (std::size_t b = first; b < last; ++b) {
+      const bool has_planes = special >> (b - first) & 1;
+      offset += write(q + (b - first) * grid::block_values, b, b == first, base, has_planes ? planes : nullptr, offset, end);
+      if (has_planes) planes += grid::planes_bytes;
+    }
+    expect(offset == end);
+  }
+
+  /// Writes one block; returns its bytes.
+  std::size_t write(i32* q, std::size_t b, bool is_first, u32& base, const std::byte* codes, std::size_t offset,
+                    std::size_t end) const {
+    const std::size_t m = head.layout.values_in(b);
+    grid::Written<i32> w;
+    if (head.delta) {
+      if (!is_first) base += static_cast<u32>(q[0]);
+      w.base = static_cast<i32>(base);
+      q[0] = 0;
+      for (std::size_t i = 1; i < m; ++i) base += static_cast<u32>(q[i]);
+    }
+    const u32 ored = kernels.words.measure(q);
+    const int width = grid::width_of<i32>(ored, ored != 0 || kernels.words.any(q));
+    expect(offset + grid::packed_bytes<i32>(m, width) + (codes ? grid::planes_bytes : 0) <= end);
+    grid::Planes planes;
+    if (codes) planes.read(codes, m);
+    const i32 first_base = w.base;
+    w = grid::emit(kernels.words, false, q, ored, m, codes ? &planes : nullptr, payload_at(offset));
+    w.base = first_base;
+    head.set(b, w);
+    return w.bytes;
+  }
+};
+
+/// The sizes of a chunk, as they are in the piece: of its bytes and of its payload in Grid's piece.
+struct ChunkSizes {
+  u32 bytes, payload;
+
+  static ChunkSizes read(const std::byte* piece, std::size_t chunk) {
+    ChunkSizes s;
+    std::memcpy(&s, piece + PieceLayout::head_bytes + chunk * sizeof s, sizeof s);
+    return s;
+  }
+  void write(std::byte* piece, std::size_t chunk) const {
+    std::memcpy(piece + PieceLayout::head_bytes + chunk * sizeof *this, this, sizeof *this);
+  }
+};
+
+/// Encodes runs of chunks, each where its stored form would be.
+struct EncodeChunks {
+  ChunkEncoder encoder;
+  PieceLayout layout;
+  std::span<std::byte> out;
+
+  grid::Progress measure(grid::Run run) const {
+    const std::size_t first = layout.first_block(run.first), last = layout.last_block(run.last - 1);
+    grid::Progress p;
+    p.a = encoder.payload(first, last);
+    p.out = encoder.stored_bytes(first, last) + (run.last - run.first - 1);
+    return p;
+  }
+  grid::Progress run(grid::Run run, grid::Progress at) const {
+    grid::Progress p;
+    for (std::size_t chunk = run.first; chunk < run.last; ++chunk) {
+      const std::size_t first = layout.first_block(chunk), last = layout.last_block(chunk);
+      const std::size_t most = encoder.stored_bytes(first, last), payload = encoder.payload(first, last);
+      const std::span<std::byte> slot = out.subspan(layout.chunks_at() + at.out + p.out, most);
+      const std::size_t size = encoder.encode(first, last, at.a + p.a, slot);
+      ChunkSizes{static_cast<u32>(size), static_cast<u32>(payload)}.write(out.data(), chunk);
+      p.a += payload, p.out += most;
+    }
+    return p;
+  }
+
+  /// Moves the chunks together; the size of the piece.
+  std::size_t close_up() const {
+    std::size_t from = layout.chunks_at(), to = from;
+    for (std::size_t chunk = 0; chunk < layout.chunks; ++chunk) {
+      const std::size_t size = ChunkSizes::read(out.data(), chunk).bytes;
+      std::memmove(out.data() + to, out.data() + from, size);
+      to += size, from += encoder.stored_bytes(layout.first_block(chunk), layout.last_block(chunk));
+    }
+    return to;
+  }
+};
+
+/// Decodes runs of chunks. `too_large` counts those that are damaged.
+struct DecodeChunks {
+  ChunkDecoder decoder;
+  PieceLayout layout;
+  std::span<const std::byte> in;
+
+  grid::Progress measure(grid::Run run) const {
+    grid::Progress p;
+    for (std::size_t chunk = run.first; chunk < run.last; ++chunk) {
+      const ChunkSizes sizes = ChunkSizes::read(in.data(), chunk);
+      p.a += sizes.bytes, p.b += sizes.payload;
+    }
+    return p;
+  }
+  grid::Progress run(grid::Run run, grid::Progress at) const {
+    grid::Progress p;
+    for (std::size_t chunk = run.first; chunk < run.last; ++chunk) {
+      const ChunkSizes sizes = ChunkSizes::read(in.data(), chunk);
+      try {
+        decoder.decode(in.subspan(layout.chunks_at() + at.a + p.a, sizes.bytes), layout.first_block(chunk),
+                       layout.last_block(chunk), at.b + p.b, sizes.payload);
+      } catch (const CodecError&) {
+        ++p.too_large;
+      }
+      p.a += sizes.bytes, p.b += sizes.payload;
+    }
+    return p;
+  }
+};
+
+/// The head of a piece. What it says makes a piece readable whatever was done with it before.
+enum class PieceForm : std::uint8_t { stored, coded };
+
+inline void write_head(std::span<std::byte> out, PieceForm form) {
+  std::fill_n(out.data(), PieceLayout::head_bytes, std::byte{0});
+  out[0] = static_cast<std::byte>(form);
+}
+
+/// Stores what `make(room)` writes as a Grid piece of n values; it returns the number of bytes.
+template <class Make> std::size_t store_piece(std::span<std::byte> out, std::size_t n, const Make& make) {
+  if (n == 0) return 0;
+  write_head(out, PieceForm::stored);
+  return PieceLayout::head_bytes + make(out.subspan(PieceLayout::head_bytes));
+}
+
+inline void expect_piece(bool holds) {
+  if (!holds) throw CodecError("an entropy-coded piece is damaged");
+}
+
+/// The Grid piece in a stored one, or in one of no values.
+inline std::optional<std::span<const std::byte>> stored_piece(std::span<const std::byte> in) {
+  if (in.empty()) return in;
+  expect_piece(in.size() >= PieceLayout::head_bytes && in[0] <= static_cast<std::byte>(PieceForm::coded));
+  expect_piece(std::all_of(in.begin() + 1, in.begin() + PieceLayout::head_bytes, [](std::byte b) { return b == std::byte{0}; }));
+  if (in[0] != static_cast<std::byte>(PieceForm::stored)) return std::nullopt;
+  return in.subspan(PieceLayout::head_bytes);
+}
+
+/// Codes a Grid piece of n values of T at `out`, where largest_piece(piece.size(), n) bytes have room. Returns the size; throws CodecError
+/// where it is no such piece. Hosts only.
+template <class T, class Exec>
+std::size_t encode_piece(const Exec& exec, std::span<const std::byte> piece, std::size_t n, const GridParameters& p,
+                         std::span<std::byte> out, Tables tables) {
+  if (p.form != GridParameters::Form::int32 || n == 0)
+    return store_piece(out, n, [&](std::span<std::byte> to) {
+      std::memcpy(to.data(), piece.data(), piece.size());
+      return piece.size();
+    });
+  const grid::Layout<i32> quanta(n, p.delta);
+  grid::check_piece(piece, quanta, p, sizeof(T));
+  write_head(out, PieceForm::coded);
+  const PieceLayout layout(n);
+  const grid::ReadHead<i32> head{piece.data(), quanta, p.delta};
+  const EncodeChunks body{{grid::best_kernels(), head, sizeof(T), tables}, layout, out};
+  grid::for_runs(exec, "wring::encode", layout.chunks, grid::RunBody(body), 1);
+  return body.close_up();
+}
+
+/// The Grid piece of n values that the coded piece `in` stands for, at `out`. Returns its size; throws CodecError where there is none,
+/// or one that is larger than `out`. Hosts only.
+template <class T, class Exec>
+std::size_t decode_piece(const Exec& exec, std::span<const std::byte> in, std::size_t n, const GridParameters& p,
+                         std::span<std::byte> out) {
+  const PieceLayout layout(n);
+  expect_piece(n != 0 && p.form == GridParameters::Form::int32 && in.size() >= layout.chunks_at());
+  const grid::Layout<i32> quanta(n, p.delta);
+  const grid::Head<i32> head{out.data(), quanta, p.delta};
+  const DecodeChunks body{{grid::best_kernels(), head, sizeof(T), p.raw_blocks}, layout, in};
+  const grid::Progress sum = body.measure({0, layout.chunks});
+  expect_piece(sum.a == in.size() - layout.chunks_at() && quanta.payload_at + sum.b <= out.size());
+  head.clear_padding();
+  expect_piece(grid::for_runs(exec, "wring::decode", layout.chunks, grid::RunBody(body), 1).too_large == 0);
+  return quanta.payload_at + sum.b;
+}
+
+}  // namespace wring::inline v0::detail::entropy
