@@ -14,5 +14,6 @@ TEMPLATE_TEST_CASE("EntropyGrid keeps the laws", "[compressor][entropy][laws]", 
   using Codec = EntropyGrid<TestType>;
   CHECK(testing::check_compressor_laws(Codec{}) == std::vector<std::string>{});
   CHECK(testing::check_compressor_laws(Codec{{.grid = {.delta = true}}}) == std::vector<std::string>{});
-  CHECK(testing::check_compressor_laws(Codec{{.stage = Codec::Stage::distribution}}) == std::vector<std::string>{});
+  CHECK(testing::check_compressor_laws(Codec{{.stage = Codec::Stage::distribution}}) ==
+        std::vector<std::string>{});
 }

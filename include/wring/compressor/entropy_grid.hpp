@@ -38,7 +38,8 @@ template <FloatElement T> class EntropyGrid {
   Identity identity() const {
     Identity inner = grid_.identity();
     return {"entropy_grid", 1,
-            inner.options + (options_.stage == Stage::everywhere ? " stage=everywhere" : " stage=distribution")};
+            inner.options +
+                (options_.stage == Stage::everywhere ? " stage=everywhere" : " stage=distribution")};
   }
 
   /// As for Grid.
@@ -89,9 +90,8 @@ template <FloatElement T> class EntropyGrid {
                      const Context& context) const {
     const std::span<const std::byte> piece = read(exec, sum, 0, context);
     if (!grid_.finishes()) return encode(exec, piece, out, context);
-    return write(exec, 1, out, context, [&](std::span<std::byte> finished) {
-      return grid_.finish(exec, piece, finished, context);
-    });
+    return write(exec, 1, out, context,
+                 [&](std::span<std::byte> finished) { return grid_.finish(exec, piece, finished, context); });
   }
 
  private:
@@ -100,7 +100,8 @@ template <FloatElement T> class EntropyGrid {
   /// Whether a call writes through the entropy stage.
   bool codes(const Context& context) const {
     if (context.wide) return false;
-    return options_.stage == Stage::everywhere || !reduces(context.collective) || context.phase == Phase::final;
+    return options_.stage == Stage::everywhere || !reduces(context.collective) ||
+           context.phase == Phase::final;
   }
 
   /// What `make` writes as a Grid piece, in the form that the call asks for.
@@ -143,7 +144,9 @@ template <class C>
 concept EntropyGridAbilities = BoundedCompressor<C> && FinishingCompressor<C> && AnticipatingCompressor<C> &&
                                ScratchCompressor<C> && CountsFallbacks<C> && !MeasuringCompressor<C>;
 }
-static_assert(detail::EntropyGridAbilities<EntropyGrid<float>> && detail::EntropyGridAbilities<EntropyGrid<double>>);
-static_assert(detail::EntropyGridAbilities<EntropyGrid<half_t>> && detail::EntropyGridAbilities<EntropyGrid<bhalf_t>>);
+static_assert(detail::EntropyGridAbilities<EntropyGrid<float>> &&
+              detail::EntropyGridAbilities<EntropyGrid<double>>);
+static_assert(detail::EntropyGridAbilities<EntropyGrid<half_t>> &&
+              detail::EntropyGridAbilities<EntropyGrid<bhalf_t>>);
 
 }  // namespace wring::inline v0

@@ -99,8 +99,8 @@ class PortableBlocks {
         states[l] = ((slot >> 8 & 0xfff) + 1) * (states[l] >> precision) + (slot >> 20);
       }
       refill(in, states, active);
-      for (const Part& part : {Part{16, 16, false}, Part{0, 16, false}, Part{16, shift - lower, true},
-                               Part{0, lower, true}}) {
+      for (const Part& part :
+           {Part{16, 16, false}, Part{0, 16, false}, Part{16, shift - lower, true}, Part{0, lower, true}}) {
         if (part.bits == 0) continue;
         for (std::size_t l = 0; l < active; ++l)
           if (part.low ? symbols[l] <= model.escape : symbols[l] == model.escape)
@@ -123,7 +123,8 @@ class PortableBlocks {
     state = state << bits | (static_cast<std::uint32_t>(value) & ((1u << bits) - 1));
   }
   static void pop_bits(std::uint32_t& state, std::int32_t& value, int bits) {
-    value = static_cast<std::int32_t>(static_cast<std::uint32_t>(value) << bits | (state & ((1u << bits) - 1)));
+    value =
+        static_cast<std::int32_t>(static_cast<std::uint32_t>(value) << bits | (state & ((1u << bits) - 1)));
     state >>= bits;
   }
 

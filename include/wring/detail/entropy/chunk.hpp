@@ -54,7 +54,8 @@ namespace chunk {
 inline std::size_t blocks_of(std::size_t n) { return (n + block_values - 1) / block_values; }
 
 /// The end of what is written; nullptr where there may be too little room before `end`.
-inline std::byte* push_scales(Lanes& lanes, const std::int32_t* q, std::size_t n, std::byte* to, const std::byte* end) {
+inline std::byte* push_scales(Lanes& lanes, const std::int32_t* q, std::size_t n, std::byte* to,
+                              const std::byte* end) {
   const ScaleModels& models = ScaleModels::get();
   const auto fits = [&] { return static_cast<std::size_t>(end - to) >= most_block_bytes + lanes.bytes(); };
   std::int32_t scales[chunk_blocks], steps[chunk_blocks];
@@ -97,12 +98,13 @@ inline bool pop_scales(Lanes& lanes, std::int32_t* q, std::size_t n, Reader& in)
   return true;
 }
 
-inline std::byte* push_table(Lanes& lanes, const Table& table, const std::int32_t* q, std::size_t n, std::byte* to,
-                             const std::byte* end) {
+inline std::byte* push_table(Lanes& lanes, const Table& table, const std::int32_t* q, std::size_t n,
+                             std::byte* to, const std::byte* end) {
   const Model model = table.model();
   for (std::size_t b = blocks_of(n); b-- > 0;) {
     if (static_cast<std::size_t>(end - to) < most_block_bytes + lanes.bytes()) return nullptr;
-    to = lanes.push(model, table.shift, q + b * block_values, std::min(block_values, n - b * block_values), to);
+    to = lanes.push(model, table.shift, q + b * block_values, std::min(block_values, n - b * block_values),
+                    to);
   }
   return to;
 }
@@ -138,7 +140,8 @@ inline std::size_t encode_chunk(const std::int32_t* q, std::size_t n, std::span<
   if (size != 0 && made.eighths / 64 + lanes.bytes() >= size) return size;
   begin[0] = static_cast<std::byte>(Coding::table);
   Lanes again(n, coder);
-  return chunk::finish(again, begin, chunk::push_table(again, made.table, q, n, made.table.write(begin + 1), end));
+  return chunk::finish(again, begin,
+                       chunk::push_table(again, made.table, q, n, made.table.write(begin + 1), end));
 }
 
 /// The inverse; n integers at q. Throws CodecError where `bytes` are not what `encode_chunk` wrote for n integers, as far as that
@@ -162,7 +165,8 @@ inline void decode_chunk(std::span<const std::byte> bytes, std::int32_t* q, std:
     expect(chunk::pop_scales(lanes, q, n, in));
   }
   expect(!in.failed() && in.left() == 0);
-  expect(std::all_of(lanes.states, lanes.states + lanes.count, [](std::uint32_t s) { return s == least_state; }));
+  expect(std::all_of(lanes.states, lanes.states + lanes.count,
+                     [](std::uint32_t s) { return s == least_state; }));
 }
 
 }  // namespace wring::inline v0::detail::entropy

@@ -8,7 +8,8 @@
 #include <wring/detail/entropy/block.hpp>
 #include <wring/detail/entropy/model.hpp>
 
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__) && !defined(__CUDACC__) && !defined(__HIPCC__)
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__) && !defined(__CUDACC__) &&              \
+    !defined(__HIPCC__)
 #define WRING_ENTROPY_X86_64 1
 #include <wring/detail/entropy/x86_64.hpp>
 #else
@@ -23,7 +24,8 @@ enum class Level { portable, avx2, avx512 };
 
 /// `push` and `pop` of a block of 128 values.
 struct BlockCoder {
-  std::byte* (*push)(std::uint32_t* states, const Model& model, int shift, const std::int32_t* q, std::byte* to);
+  std::byte* (*push)(std::uint32_t* states, const Model& model, int shift, const std::int32_t* q,
+                     std::byte* to);
   void (*pop)(std::uint32_t* states, const Model& model, int shift, std::int32_t* q, Reader& in);
 };
 
@@ -42,7 +44,8 @@ inline bool can_run(Level level) {
   switch (level) {
   case Level::portable: return true;
 #if WRING_ENTROPY_X86_64
-  case Level::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  case Level::avx2:
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   case Level::avx512:
     return can_run(Level::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -54,7 +57,8 @@ inline bool can_run(Level level) {
 inline const BlockCoder& coder_for(Level level) {
   static constexpr BlockCoder portable{PortableLevel::push, PortableLevel::pop};
 #if WRING_ENTROPY_X86_64
-  static constexpr BlockCoder avx2{Avx2Level::push, Avx2Level::pop}, avx512{Avx512Level::push, Avx512Level::pop};
+  static constexpr BlockCoder avx2{Avx2Level::push, Avx2Level::pop},
+      avx512{Avx512Level::push, Avx512Level::pop};
   if (level == Level::avx512) return avx512;
   if (level == Level::avx2) return avx2;
 #endif

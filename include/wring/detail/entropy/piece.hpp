@@ -34,8 +34,7 @@ struct PieceLayout {
   std::size_t blocks, chunks;
 
   explicit PieceLayout(std::size_t n)
-      : blocks(grid::blocks_of(n)),
-        chunks((blocks + grid_blocks_per_chunk - 1) / grid_blocks_per_chunk) {}
+      : blocks(grid::blocks_of(n)), chunks((blocks + grid_blocks_per_chunk - 1) / grid_blocks_per_chunk) {}
   std::size_t chunks_at() const { return head_bytes + chunks * 2 * sizeof(u32); }
   std::size_t first_block(std::size_t chunk) const { return chunk * grid_blocks_per_chunk; }
   std::size_t last_block(std::size_t chunk) const { return std::min(first_block(chunk + 1), blocks); }
@@ -69,20 +68,25 @@ struct ChunkEncoder {
   }
 
   /// Writes blocks [first, last), whose payload begins at `offset`, into `out`, which has stored_bytes(first, last). Returns the size.
-  std::size_t encode(std::size_t first, std::size_t last, std::size_t offset, std::span<std::byte> out) const {
+  std::size_t encode(std::size_t first, std::size_t last, std::size_t offset,
+                     std::span<std::byte> out) const {
     const std::size_t size = encode_quanta(first, last, offset, out);
     if (size != 0) return size;
     std::byte* to = out.data();
     *to++ = std::byte{0};
-    const auto put = [&](const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes), to += bytes; };
+    const auto put = [&](const std::byte* from, std::size_t bytes) {
+      std::memcpy(to, from, bytes), to += bytes;
+    };
     put(head.piece + first, last - first);
-    if (head.delta) put(head.piece + head.layout.bases_at + first * sizeof(i32), (last - first) * sizeof(i32));
+    if (head.delta)
+      put(head.piece + head.layout.bases_at + first * sizeof(i32), (last - first) * sizeof(i32));
     put(head.piece + head.layout.payload_at + offset, payload(first, last));
     return out.size();
   }
 
  private:
-  std::size_t encode_quanta(std::size_t first, std::size_t last, std::size_t offset, std::span<std::byte> out) const {
+  std::size_t encode_quanta(std::size_t first, std::size_t last, std::size_t offset,
+                            std::span<std::byte> out) const {
     alignas(64) i32 q[chunk_values];
     std::byte planes[grid_blocks_per_chunk * grid::planes_bytes];
     u64 special = 0;
@@ -100,8 +104,8 @@ struct ChunkEncoder {
       offset += head.bytes(b, element);
     }
     n = n - grid::block_values + head.layout.values_in(last - 1);
-    const std::size_t before = 1 + (head.delta ? sizeof(i32) : 0) +
-                               (special ? sizeof special + grid::planes_bytes * specials : 0);
+    const std::size_t before =
+        1 + (head.delta ? sizeof(i32) : 0) + (special ? sizeof special + grid::planes_bytes * specials : 0);
     if (out.size() <= before) return 0;
     const std::size_t coded = encode_chunk(q, n, out.subspan(before), tables);
     if (coded == 0) return 0;
@@ -165,7 +169,8 @@ struct ChunkDecoder {
     }
     expect(sum == payload);
     std::memcpy(head.piece + first, in.data(), blocks);
-    if (bases) std::memcpy(head.piece + head.layout.bases_at + first * sizeof(i32), in.data() + blocks, bases);
+    if (bases)
+      std::memcpy(head.piece + head.layout.bases_at + first * sizeof(i32), in.data() + blocks, bases);
     std::memcpy(payload_at(offset), in.data() + blocks + bases, payload);
   }
 
@@ -191,15 +196,16 @@ struct ChunkDecoder {
     const std::size_t end = offset + payload;
     for (std::size_t b = first; b < last; ++b) {
       const bool has_planes = special >> (b - first) & 1;
-      offset += write(q + (b - first) * grid::block_values, b, b == first, base, has_planes ? planes : nullptr, offset, end);
+      offset += write(q + (b - first) * grid::block_values, b, b == first, base,
+                      has_planes ? planes : nullptr, offset, end);
       if (has_planes) planes += grid::planes_bytes;
     }
     expect(offset == end);
   }
 
   /// Writes one block; returns its bytes.
-  std::size_t write(i32* q, std::size_t b, bool is_first, u32& base, const std::byte* codes, std::size_t offset,
-                    std::size_t end) const {
+  std::size_t write(i32* q, std::size_t b, bool is_first, u32& base, const std::byte* codes,
+                    std::size_t offset, std::size_t end) const {
     const std::size_t m = head.layout.values_in(b);
     grid::Written<i32> w;
     if (head.delta) {
@@ -326,7 +332,8 @@ inline void expect_piece(bool holds) {
 inline std::optional<std::span<const std::byte>> stored_piece(std::span<const std::byte> in) {
   if (in.empty()) return in;
   expect_piece(in.size() >= PieceLayout::head_bytes && in[0] <= static_cast<std::byte>(PieceForm::coded));
-  expect_piece(std::all_of(in.begin() + 1, in.begin() + PieceLayout::head_bytes, [](std::byte b) { return b == std::byte{0}; }));
+  expect_piece(std::all_of(in.begin() + 1, in.begin() + PieceLayout::head_bytes,
+                           [](std::byte b) { return b == std::byte{0}; }));
   if (in[0] != static_cast<std::byte>(PieceForm::stored)) return std::nullopt;
   return in.subspan(PieceLayout::head_bytes);
 }
@@ -334,8 +341,8 @@ inline std::optional<std::span<const std::byte>> stored_piece(std::span<const st
 /// Codes a Grid piece of n values of T at `out`, where largest_piece(piece.size(), n) bytes have room. Returns the size; throws CodecError
 /// where it is no such piece. Hosts only.
 template <class T, class Exec>
-std::size_t encode_piece(const Exec& exec, std::span<const std::byte> piece, std::size_t n, const GridParameters& p,
-                         std::span<std::byte> out, Tables tables) {
+std::size_t encode_piece(const Exec& exec, std::span<const std::byte> piece, std::size_t n,
+                         const GridParameters& p, std::span<std::byte> out, Tables tables) {
   if (p.form != GridParameters::Form::int32 || n == 0)
     return store_piece(out, n, [&](std::span<std::byte> to) {
       std::memcpy(to.data(), piece.data(), piece.size());
@@ -354,8 +361,8 @@ std::size_t encode_piece(const Exec& exec, std::span<const std::byte> piece, std
 /// The Grid piece of n values that the coded piece `in` stands for, at `out`. Returns its size; throws CodecError where there is none,
 /// or one that is larger than `out`. Hosts only.
 template <class T, class Exec>
-std::size_t decode_piece(const Exec& exec, std::span<const std::byte> in, std::size_t n, const GridParameters& p,
-                         std::span<std::byte> out) {
+std::size_t decode_piece(const Exec& exec, std::span<const std::byte> in, std::size_t n,
+                         const GridParameters& p, std::span<std::byte> out) {
   const PieceLayout layout(n);
   expect_piece(n != 0 && p.form == GridParameters::Form::int32 && in.size() >= layout.chunks_at());
   const grid::Layout<i32> quanta(n, p.delta);

@@ -57,8 +57,9 @@ inline constexpr std::uint8_t scale_lengths[] = {3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 5
 /// A block's scale, from its values.
 inline int scale_of(const std::int32_t* q, std::size_t m) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < m; ++i) sum += q[i] < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(std::int64_t{q[i]})
-                                                      : static_cast<std::uint64_t>(q[i]);
+  for (std::size_t i = 0; i < m; ++i)
+    sum += q[i] < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(std::int64_t{q[i]})
+                    : static_cast<std::uint64_t>(q[i]);
   if (sum == 0) return 0;
   sum = m == block_values ? sum : (sum * block_values + m / 2) / m;
   const int octave = static_cast<int>(std::bit_width(sum)) - 1;
@@ -100,8 +101,7 @@ class ScaleModels {
   static Model mirrored(const std::uint16_t* of, std::size_t n, bool centred) {
     std::array<std::uint16_t, 2 * 64 + 1> all{};
     const std::size_t positive = centred ? n - 1 : n;  // index of magnitude 0 with its positive sign
-    for (std::size_t k = 0; k < n; ++k)
-      all[positive + k] = all[positive - k - (centred ? 0 : 1)] = of[1 + k];
+    for (std::size_t k = 0; k < n; ++k) all[positive + k] = all[positive - k - (centred ? 0 : 1)] = of[1 + k];
     const std::size_t count = positive + n;
     all[count] = of[0];
     return Model(-static_cast<std::int32_t>(positive), std::span(all.data(), count + 1));

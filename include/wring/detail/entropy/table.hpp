@@ -23,7 +23,8 @@ struct Table {
 
   std::uint8_t shift = 0, count = 0;  ///< of symbols
   std::int32_t lowest = 0, common = 0;
-  std::array<std::uint8_t, Model::most_symbols> weights{};  ///< of each symbol, the escape, the common value; 0: never
+  std::array<std::uint8_t, Model::most_symbols>
+      weights{};  ///< of each symbol, the escape, the common value; 0: never
 
   std::size_t entries() const { return count + std::size_t{2}; }
   std::size_t bytes() const { return head_bytes + entries(); }
@@ -90,9 +91,10 @@ struct Table {
  private:
   static constexpr unsigned greatest_weight = 1 + 8 * 20;
   /// 2^(31 + (k + 1/2) / 8), and 2^(16 + k / 8).
-  static constexpr std::array<std::uint32_t, 8> thresholds{2242560872u, 2445529972u, 2666869345u, 2908241642u,
-                                                           3171459999u, 3458501653u, 3771522796u, 4112874773u};
-  static constexpr std::array<std::uint32_t, 8> octave{65536, 71468, 77936, 84990, 92682, 101070, 110218, 120194};
+  static constexpr std::array<std::uint32_t, 8> thresholds{
+      2242560872u, 2445529972u, 2666869345u, 2908241642u, 3171459999u, 3458501653u, 3771522796u, 4112874773u};
+  static constexpr std::array<std::uint32_t, 8> octave{65536, 71468,  77936,  84990,
+                                                       92682, 101070, 110218, 120194};
 
   static std::uint64_t count_of(unsigned weight) {
     if (weight == 0) return 0;
@@ -177,7 +179,8 @@ class TableMaker {
     const auto outside = static_cast<std::uint32_t>(n - most - commons_);
     t.common = common_;
     const std::uint64_t whole = Table::weight_of(static_cast<std::uint32_t>(n));
-    made.eighths = 64 * t.bytes() + 8 * (static_cast<std::uint64_t>(n - commons_) * t.shift + 32ull * outside);
+    made.eighths =
+        64 * t.bytes() + 8 * (static_cast<std::uint64_t>(n - commons_) * t.shift + 32ull * outside);
     const auto weigh = [&](std::uint32_t c) {
       const std::uint8_t weight = Table::weight_of(c);
       if (c != 0) made.eighths += c * (whole - weight);

@@ -34,32 +34,42 @@ struct Avx512 {
   WRING_OP Vector both(const Vector& a, const Vector& b) { return _mm512_and_si512(a, b); }
   WRING_OP Vector either(const Vector& a, const Vector& b) { return _mm512_or_si512(a, b); }
   WRING_OP Vector least(const Vector& a, const Vector& b) { return _mm512_min_epu32(a, b); }
-  WRING_OP Vector left(const Vector& a, int bits) { return _mm512_slli_epi32(a, static_cast<unsigned>(bits)); }
-  WRING_OP Vector right(const Vector& a, int bits) { return _mm512_srli_epi32(a, static_cast<unsigned>(bits)); }
+  WRING_OP Vector left(const Vector& a, int bits) {
+    return _mm512_slli_epi32(a, static_cast<unsigned>(bits));
+  }
+  WRING_OP Vector right(const Vector& a, int bits) {
+    return _mm512_srli_epi32(a, static_cast<unsigned>(bits));
+  }
   WRING_OP Vector right_signed(const Vector& a, int bits) {
     return _mm512_srai_epi32(a, static_cast<unsigned>(bits));
   }
   WRING_OP Mask equal(const Vector& a, const Vector& b) { return _mm512_cmpeq_epi32_mask(a, b); }
-  WRING_OP Mask below(const Vector& a, const Vector& b) { return _mm512_cmplt_epu32_mask(a, b); }  // below 2^31
-  WRING_OP Vector choose(Mask which, const Vector& a, const Vector& b) { return _mm512_mask_mov_epi32(b, which, a); }
+  WRING_OP Mask below(const Vector& a, const Vector& b) {
+    return _mm512_cmplt_epu32_mask(a, b);
+  }  // below 2^31
+  WRING_OP Vector choose(Mask which, const Vector& a, const Vector& b) {
+    return _mm512_mask_mov_epi32(b, which, a);
+  }
   WRING_OP Vector gather(const std::uint32_t* from, const Vector& index) {
     return _mm512_i32gather_epi32(index, from, 4);
   }
   /// The low halves of the chosen lanes one after the other, and 32 bytes in all.
   WRING_OP void store_words(void* p, Mask which, const Vector& v) {
-    _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(which, v)));
+    _mm256_storeu_si256(static_cast<__m256i*>(p),
+                        _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(which, v)));
   }
   /// Words for the chosen lanes, one after the other, zeros for the others.
   WRING_OP Vector load_words(const void* p, Mask which) {
-    return _mm512_maskz_expand_epi32(which,
-                                     _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p))));
+    return _mm512_maskz_expand_epi32(
+        which, _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p))));
   }
   /// Exact: a quotient below 2^20 that is no integer is at least 2^-12 away from one, which binary64 can tell.
   WRING_OP Vector divide(const Vector& a, const Vector& b) {
     const __m256i low = _mm512_cvttpd_epu32(_mm512_div_pd(_mm512_cvtepu32_pd(_mm512_castsi512_si256(a)),
                                                           _mm512_cvtepu32_pd(_mm512_castsi512_si256(b))));
-    const __m256i high = _mm512_cvttpd_epu32(_mm512_div_pd(_mm512_cvtepu32_pd(_mm512_extracti64x4_epi64(a, 1)),
-                                                           _mm512_cvtepu32_pd(_mm512_extracti64x4_epi64(b, 1))));
+    const __m256i high =
+        _mm512_cvttpd_epu32(_mm512_div_pd(_mm512_cvtepu32_pd(_mm512_extracti64x4_epi64(a, 1)),
+                                          _mm512_cvtepu32_pd(_mm512_extracti64x4_epi64(b, 1))));
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
   }
 #undef WRING_OP
@@ -105,7 +115,9 @@ struct Avx2 {
     return static_cast<Mask>(_mm256_movemask_ps(_mm256_castsi256_ps(v)));
   }
   WRING_OP Mask equal(const Vector& a, const Vector& b) { return mask_of(_mm256_cmpeq_epi32(a, b)); }
-  WRING_OP Mask below(const Vector& a, const Vector& b) { return mask_of(_mm256_cmpgt_epi32(b, a)); }  // below 2^31
+  WRING_OP Mask below(const Vector& a, const Vector& b) {
+    return mask_of(_mm256_cmpgt_epi32(b, a));
+  }  // below 2^31
   WRING_OP Vector lanes_of(const std::uint64_t& bytes) {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(&bytes)));
   }
@@ -120,8 +132,8 @@ struct Avx2 {
   WRING_OP void store_words(void* p, Mask which, const Vector& v) {
     const Vector ordered =
         _mm256_permutevar8x32_epi32(both(v, fill(0xffff)), lanes_of(lane_tables.chosen[which]));
-    _mm_storeu_si128(static_cast<__m128i*>(p), _mm_packus_epi32(_mm256_castsi256_si128(ordered),
-                                                                _mm256_extracti128_si256(ordered, 1)));
+    _mm_storeu_si128(static_cast<__m128i*>(p),
+                     _mm_packus_epi32(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1)));
   }
   WRING_OP Vector load_words(const void* p, Mask which) {
     const Vector words = _mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
@@ -144,147 +156,148 @@ struct Avx2 {
 };
 
 /// The coder in registers R.
-#define WRING_ENTROPY_LEVEL(NAME, TARGET, R)                                                                     \
-  class NAME {                                                                                                   \
-    using V = R::Vector;                                                                                         \
-    using M = R::Mask;                                                                                           \
-    static constexpr int parts = static_cast<int>(wide_lanes) / R::lanes;                                        \
-    static constexpr int rows = static_cast<int>(block_values / wide_lanes);                                     \
-                                                                                                                 \
-   public:                                                                                                       \
-    TARGET static std::byte* push(std::uint32_t* states, const Model& model, int shift, const std::int32_t* q,   \
-                                  std::byte* to) {                                                               \
-      const int lower = lower_bits(shift);                                                                       \
-      V x[parts], v[parts], symbol[parts];                                                                       \
-      M known[parts], low[parts];                                                                                \
-      for (int k = 0; k < parts; ++k) x[k] = R::load(states + R::lanes * k);                                     \
-      for (int row = rows; row-- > 0;) {                                                                         \
-        bool plain = true;                                                                                       \
-        for (int k = 0; k < parts; ++k) {                                                                        \
-          v[k] = R::load(q + static_cast<int>(wide_lanes) * row + R::lanes * k);                                 \
-          low[k] = model.has_common ? not_common(model, v[k]) : R::all;                                          \
-          if (lower != 0) push_bits(x[k], low[k], v[k], lower, to);                                              \
-        }                                                                                                        \
-        if (shift > 16)                                                                                          \
-          for (int k = 0; k < parts; ++k) push_bits(x[k], low[k], R::right(v[k], 16), shift - 16, to);           \
-        for (int k = 0; k < parts; ++k) {                                                                        \
-          v[k] = R::right_signed(v[k], shift);                                                                   \
-          known[k] = look_up(model, v[k], symbol[k]);                                                            \
-          if (model.has_common) {                                                                                \
-            symbol[k] = R::choose(low[k], symbol[k], R::fill(model.push[model.escape + 1]));                     \
-            known[k] = static_cast<M>(known[k] | (R::all & ~low[k]));                                            \
-          }                                                                                                      \
-          plain = plain && known[k] == R::all;                                                                   \
-        }                                                                                                        \
-        if (!plain)                                                                                              \
-          for (const int from : {0, 16})                                                                         \
-            for (int k = 0; k < parts; ++k)                                                                      \
-              push_bits(x[k], static_cast<M>(R::all & ~known[k]), R::right_signed(v[k], from), 16, to);          \
-        for (int k = 0; k < parts; ++k) push_symbol(x[k], symbol[k], to);                                        \
-      }                                                                                                          \
-      for (int k = 0; k < parts; ++k) R::store(states + R::lanes * k, x[k]);                                     \
-      return to;                                                                                                 \
-    }                                                                                                            \
-                                                                                                                 \
-    TARGET static void pop(std::uint32_t* states, const Model& model, int shift, std::int32_t* q, Reader& in) {  \
-      const V lowest = R::fill(static_cast<std::uint32_t>(model.lowest)), escape = R::fill(model.escape);        \
-      Reader at = in; /* a copy of its own, which no store through q may change */                               \
-      V x[parts], v[parts];                                                                                      \
-      M escaped[parts], low[parts];                                                                              \
-      for (int k = 0; k < parts; ++k) x[k] = R::load(states + R::lanes * k);                                     \
-      for (int row = 0; row < rows; ++row) {                                                                     \
-        M any = 0;                                                                                               \
-        for (int k = 0; k < parts; ++k) {                                                                        \
-          v[k] = pop_symbol(x[k], model);                                                                        \
-          escaped[k] = R::equal(v[k], escape), any = static_cast<M>(any | escaped[k]);                           \
-          low[k] = model.has_common ? static_cast<M>(R::all & ~R::below(escape, v[k])) : R::all;                 \
-          v[k] = R::add(v[k], lowest);                                                                           \
-        }                                                                                                        \
-        refill(x, at);                                                                                           \
-        if (any)                                                                                                 \
-          for (int half = 0; half < 2; ++half) {                                                                 \
-            for (int k = 0; k < parts; ++k) pop_bits(v[k], x[k], escaped[k], 16);                                \
-            refill(x, at);                                                                                       \
-          }                                                                                                      \
-        for (const int bits : {shift > 16 ? shift - 16 : 0, lower_bits(shift)}) {                                \
-          if (bits == 0) continue;                                                                               \
-          for (int k = 0; k < parts; ++k) pop_bits(v[k], x[k], low[k], bits);                                    \
-          refill(x, at);                                                                                         \
-        }                                                                                                        \
-        for (int k = 0; k < parts; ++k) {                                                                        \
-          if (model.has_common)                                                                                  \
-            v[k] = R::choose(low[k], v[k], R::fill(static_cast<std::uint32_t>(model.common)));                   \
-          R::store(q + static_cast<int>(wide_lanes) * row + R::lanes * k, v[k]);                                 \
-        }                                                                                                        \
-      }                                                                                                          \
-      for (int k = 0; k < parts; ++k) R::store(states + R::lanes * k, x[k]);                                     \
-      in = at;                                                                                                   \
-    }                                                                                                            \
-                                                                                                                 \
-   private:                                                                                                      \
-    static int lower_bits(int shift) { return shift < 16 ? shift : 16; }                                         \
-                                                                                                                 \
-    TARGET static WRING_ALWAYS_INLINE M not_common(const Model& model, const V& v) {                             \
-      return static_cast<M>(R::all & ~R::equal(v, R::fill(static_cast<std::uint32_t>(model.common))));           \
-    }                                                                                                            \
-                                                                                                                 \
-    /* The entries of the symbols; which of them are no escapes. */                                              \
-    TARGET static WRING_ALWAYS_INLINE M look_up(const Model& model, const V& v, V& symbol) {                     \
-      const V s = R::subtract(v, R::fill(static_cast<std::uint32_t>(model.lowest)));                             \
-      symbol = R::gather(model.push, R::least(s, R::fill(model.escape)));                                        \
-      const V escape = R::fill(model.push[model.escape]);                                                        \
-      const M unknown = static_cast<M>(R::equal(symbol, escape) | R::below(symbol, R::fill(1u << 16)));          \
-      symbol = R::choose(unknown, escape, symbol);                                                               \
-      return static_cast<M>(R::all & ~unknown);                                                                  \
-    }                                                                                                            \
-                                                                                                                 \
-    /* The low words of the lanes in `which`, which lose them. */                                                \
-    TARGET static WRING_ALWAYS_INLINE void words_of(V& x, M which, std::byte*& to) {                             \
-      R::store_words(to, which, x);                                                                              \
-      to += 2 * _mm_popcnt_u32(which);                                                                           \
-      x = R::choose(which, R::right(x, 16), x);                                                                  \
-    }                                                                                                            \
-                                                                                                                 \
-    TARGET static WRING_ALWAYS_INLINE void push_symbol(V& x, const V& symbol, std::byte*& to) {                  \
-      const V frequency = R::right(symbol, 16);                                                                  \
-      words_of(x, static_cast<M>(R::all & ~R::below(R::right(x, 20), frequency)), to);                           \
-      /* q 2^12 + (x - q f) + start */                                                                           \
-      x = R::add(R::add(x, R::both(symbol, R::fill(0xffff))),                                                    \
-                 R::multiply(R::divide(x, frequency), R::subtract(R::fill(total_frequency), frequency)));        \
-    }                                                                                                            \
-                                                                                                                 \
-    /* The lowest bits of v, 1 to 16 of them. */                                                                 \
-    TARGET static WRING_ALWAYS_INLINE void push_bits(V& x, M which, const V& v, int bits, std::byte*& to) {      \
-      const M empty = R::equal(R::right(x, 32 - bits), R::fill(0));                                              \
-      words_of(x, static_cast<M>(which & ~empty), to);                                                           \
-      x = R::choose(which, R::either(R::left(x, bits), R::both(v, R::fill((1u << bits) - 1))), x);               \
-    }                                                                                                            \
-                                                                                                                 \
-    /* Below those of v. */                                                                                      \
-    TARGET static WRING_ALWAYS_INLINE void pop_bits(V& v, V& x, M which, int bits) {                             \
-      v = R::choose(which, R::either(R::left(v, bits), R::both(x, R::fill((1u << bits) - 1))), v);               \
-      x = R::choose(which, R::right(x, bits), x);                                                                \
-    }                                                                                                            \
-                                                                                                                 \
-    TARGET static WRING_ALWAYS_INLINE V pop_symbol(V& x, const Model& model) {                                   \
-      const V places = R::fill(total_frequency - 1), slot = R::gather(model.slot, R::both(x, places));           \
-      const V frequency = R::add(R::both(R::right(slot, 8), places), R::fill(1));                                \
-      x = R::add(R::multiply(frequency, R::right(x, precision)), R::right(slot, 20));                            \
-      return R::both(slot, R::fill(255));                                                                        \
-    }                                                                                                            \
-                                                                                                                 \
-    /* States that are too small take a word each. */                                                            \
-    TARGET static WRING_ALWAYS_INLINE void refill(V(&x)[parts], Reader& in) {                                    \
-      M which[parts];                                                                                            \
-      unsigned words = 0;                                                                                        \
-      for (int k = 0; k < parts; ++k) {                                                                          \
-        which[k] = R::equal(R::right(x[k], 16), R::fill(0));                                                     \
-        words += static_cast<unsigned>(_mm_popcnt_u32(which[k]));                                                \
-      }                                                                                                          \
-      const std::byte* from = in.take(words);                                                                    \
-      for (int k = 0; k < parts; from += 2 * _mm_popcnt_u32(which[k]), ++k)                                      \
-        x[k] = R::choose(which[k], R::either(R::left(x[k], 16), R::load_words(from, which[k])), x[k]);           \
-    }                                                                                                            \
+#define WRING_ENTROPY_LEVEL(NAME, TARGET, R)                                                                 \
+  class NAME {                                                                                               \
+    using V = R::Vector;                                                                                     \
+    using M = R::Mask;                                                                                       \
+    static constexpr int parts = static_cast<int>(wide_lanes) / R::lanes;                                    \
+    static constexpr int rows = static_cast<int>(block_values / wide_lanes);                                 \
+                                                                                                             \
+   public:                                                                                                   \
+    TARGET static std::byte* push(std::uint32_t* states, const Model& model, int shift,                      \
+                                  const std::int32_t* q, std::byte* to) {                                    \
+      const int lower = lower_bits(shift);                                                                   \
+      V x[parts], v[parts], symbol[parts];                                                                   \
+      M known[parts], low[parts];                                                                            \
+      for (int k = 0; k < parts; ++k) x[k] = R::load(states + R::lanes * k);                                 \
+      for (int row = rows; row-- > 0;) {                                                                     \
+        bool plain = true;                                                                                   \
+        for (int k = 0; k < parts; ++k) {                                                                    \
+          v[k] = R::load(q + static_cast<int>(wide_lanes) * row + R::lanes * k);                             \
+          low[k] = model.has_common ? not_common(model, v[k]) : R::all;                                      \
+          if (lower != 0) push_bits(x[k], low[k], v[k], lower, to);                                          \
+        }                                                                                                    \
+        if (shift > 16)                                                                                      \
+          for (int k = 0; k < parts; ++k) push_bits(x[k], low[k], R::right(v[k], 16), shift - 16, to);       \
+        for (int k = 0; k < parts; ++k) {                                                                    \
+          v[k] = R::right_signed(v[k], shift);                                                               \
+          known[k] = look_up(model, v[k], symbol[k]);                                                        \
+          if (model.has_common) {                                                                            \
+            symbol[k] = R::choose(low[k], symbol[k], R::fill(model.push[model.escape + 1]));                 \
+            known[k] = static_cast<M>(known[k] | (R::all & ~low[k]));                                        \
+          }                                                                                                  \
+          plain = plain && known[k] == R::all;                                                               \
+        }                                                                                                    \
+        if (!plain)                                                                                          \
+          for (const int from : {0, 16})                                                                     \
+            for (int k = 0; k < parts; ++k)                                                                  \
+              push_bits(x[k], static_cast<M>(R::all & ~known[k]), R::right_signed(v[k], from), 16, to);      \
+        for (int k = 0; k < parts; ++k) push_symbol(x[k], symbol[k], to);                                    \
+      }                                                                                                      \
+      for (int k = 0; k < parts; ++k) R::store(states + R::lanes * k, x[k]);                                 \
+      return to;                                                                                             \
+    }                                                                                                        \
+                                                                                                             \
+    TARGET static void pop(std::uint32_t* states, const Model& model, int shift, std::int32_t* q,            \
+                           Reader& in) {                                                                     \
+      const V lowest = R::fill(static_cast<std::uint32_t>(model.lowest)), escape = R::fill(model.escape);    \
+      Reader at = in; /* a copy of its own, which no store through q may change */                           \
+      V x[parts], v[parts];                                                                                  \
+      M escaped[parts], low[parts];                                                                          \
+      for (int k = 0; k < parts; ++k) x[k] = R::load(states + R::lanes * k);                                 \
+      for (int row = 0; row < rows; ++row) {                                                                 \
+        M any = 0;                                                                                           \
+        for (int k = 0; k < parts; ++k) {                                                                    \
+          v[k] = pop_symbol(x[k], model);                                                                    \
+          escaped[k] = R::equal(v[k], escape), any = static_cast<M>(any | escaped[k]);                       \
+          low[k] = model.has_common ? static_cast<M>(R::all & ~R::below(escape, v[k])) : R::all;             \
+          v[k] = R::add(v[k], lowest);                                                                       \
+        }                                                                                                    \
+        refill(x, at);                                                                                       \
+        if (any)                                                                                             \
+          for (int half = 0; half < 2; ++half) {                                                             \
+            for (int k = 0; k < parts; ++k) pop_bits(v[k], x[k], escaped[k], 16);                            \
+            refill(x, at);                                                                                   \
+          }                                                                                                  \
+        for (const int bits : {shift > 16 ? shift - 16 : 0, lower_bits(shift)}) {                            \
+          if (bits == 0) continue;                                                                           \
+          for (int k = 0; k < parts; ++k) pop_bits(v[k], x[k], low[k], bits);                                \
+          refill(x, at);                                                                                     \
+        }                                                                                                    \
+        for (int k = 0; k < parts; ++k) {                                                                    \
+          if (model.has_common)                                                                              \
+            v[k] = R::choose(low[k], v[k], R::fill(static_cast<std::uint32_t>(model.common)));               \
+          R::store(q + static_cast<int>(wide_lanes) * row + R::lanes * k, v[k]);                             \
+        }                                                                                                    \
+      }                                                                                                      \
+      for (int k = 0; k < parts; ++k) R::store(states + R::lanes * k, x[k]);                                 \
+      in = at;                                                                                               \
+    }                                                                                                        \
+                                                                                                             \
+   private:                                                                                                  \
+    static int lower_bits(int shift) { return shift < 16 ? shift : 16; }                                     \
+                                                                                                             \
+    TARGET static WRING_ALWAYS_INLINE M not_common(const Model& model, const V& v) {                         \
+      return static_cast<M>(R::all & ~R::equal(v, R::fill(static_cast<std::uint32_t>(model.common))));       \
+    }                                                                                                        \
+                                                                                                             \
+    /* The entries of the symbols; which of them are no escapes. */                                          \
+    TARGET static WRING_ALWAYS_INLINE M look_up(const Model& model, const V& v, V& symbol) {                 \
+      const V s = R::subtract(v, R::fill(static_cast<std::uint32_t>(model.lowest)));                         \
+      symbol = R::gather(model.push, R::least(s, R::fill(model.escape)));                                    \
+      const V escape = R::fill(model.push[model.escape]);                                                    \
+      const M unknown = static_cast<M>(R::equal(symbol, escape) | R::below(symbol, R::fill(1u << 16)));      \
+      symbol = R::choose(unknown, escape, symbol);                                                           \
+      return static_cast<M>(R::all & ~unknown);                                                              \
+    }                                                                                                        \
+                                                                                                             \
+    /* The low words of the lanes in `which`, which lose them. */                                            \
+    TARGET static WRING_ALWAYS_INLINE void words_of(V& x, M which, std::byte*& to) {                         \
+      R::store_words(to, which, x);                                                                          \
+      to += 2 * _mm_popcnt_u32(which);                                                                       \
+      x = R::choose(which, R::right(x, 16), x);                                                              \
+    }                                                                                                        \
+                                                                                                             \
+    TARGET static WRING_ALWAYS_INLINE void push_symbol(V& x, const V& symbol, std::byte*& to) {              \
+      const V frequency = R::right(symbol, 16);                                                              \
+      words_of(x, static_cast<M>(R::all & ~R::below(R::right(x, 20), frequency)), to);                       \
+      /* q 2^12 + (x - q f) + start */                                                                       \
+      x = R::add(R::add(x, R::both(symbol, R::fill(0xffff))),                                                \
+                 R::multiply(R::divide(x, frequency), R::subtract(R::fill(total_frequency), frequency)));    \
+    }                                                                                                        \
+                                                                                                             \
+    /* The lowest bits of v, 1 to 16 of them. */                                                             \
+    TARGET static WRING_ALWAYS_INLINE void push_bits(V& x, M which, const V& v, int bits, std::byte*& to) {  \
+      const M empty = R::equal(R::right(x, 32 - bits), R::fill(0));                                          \
+      words_of(x, static_cast<M>(which & ~empty), to);                                                       \
+      x = R::choose(which, R::either(R::left(x, bits), R::both(v, R::fill((1u << bits) - 1))), x);           \
+    }                                                                                                        \
+                                                                                                             \
+    /* Below those of v. */                                                                                  \
+    TARGET static WRING_ALWAYS_INLINE void pop_bits(V& v, V& x, M which, int bits) {                         \
+      v = R::choose(which, R::either(R::left(v, bits), R::both(x, R::fill((1u << bits) - 1))), v);           \
+      x = R::choose(which, R::right(x, bits), x);                                                            \
+    }                                                                                                        \
+                                                                                                             \
+    TARGET static WRING_ALWAYS_INLINE V pop_symbol(V& x, const Model& model) {                               \
+      const V places = R::fill(total_frequency - 1), slot = R::gather(model.slot, R::both(x, places));       \
+      const V frequency = R::add(R::both(R::right(slot, 8), places), R::fill(1));                            \
+      x = R::add(R::multiply(frequency, R::right(x, precision)), R::right(slot, 20));                        \
+      return R::both(slot, R::fill(255));                                                                    \
+    }                                                                                                        \
+                                                                                                             \
+    /* States that are too small take a word each. */                                                        \
+    TARGET static WRING_ALWAYS_INLINE void refill(V (&x)[parts], Reader& in) {                               \
+      M which[parts];                                                                                        \
+      unsigned words = 0;                                                                                    \
+      for (int k = 0; k < parts; ++k) {                                                                      \
+        which[k] = R::equal(R::right(x[k], 16), R::fill(0));                                                 \
+        words += static_cast<unsigned>(_mm_popcnt_u32(which[k]));                                            \
+      }                                                                                                      \
+      const std::byte* from = in.take(words);                                                                \
+      for (int k = 0; k < parts; from += 2 * _mm_popcnt_u32(which[k]), ++k)                                  \
+        x[k] = R::choose(which[k], R::either(R::left(x[k], 16), R::load_words(from, which[k])), x[k]);       \
+    }                                                                                                        \
   };
 WRING_ENTROPY_LEVEL(Avx2Level, WRING_ENTROPY_AVX2, Avx2)
 WRING_ENTROPY_LEVEL(Avx512Level, WRING_ENTROPY_AVX512, Avx512)
