@@ -14,6 +14,7 @@
 
 #include <wring/compressor/block_scaled.hpp>
 #include <wring/compressor/cast.hpp>
+#include <wring/compressor/entropy_grid.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>
@@ -116,6 +117,8 @@ template <wring::FloatElement T> void register_element(Registry& registry) {
   register_codec("grid", Grid(), registry);
   register_codec("grid_power_of_two", Grid({StepKind::power_of_two, false}), registry);
   register_codec("grid_delta", Grid({StepKind::short_step, true}), registry);
+  register_codec("entropy_grid", wring::EntropyGrid<T>(), registry);
+  register_codec("entropy_grid_delta", wring::EntropyGrid<T>({.grid = {StepKind::short_step, true}}), registry);
 }
 
 }  // namespace wring_benchmark

@@ -7,6 +7,7 @@
 
 #include <wring/compressor/block_scaled.hpp>
 #include <wring/compressor/cast.hpp>
+#include <wring/compressor/entropy_grid.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
 
@@ -58,6 +59,7 @@ template <class T> std::vector<AnyCompressor<T>> define_all_compressors() {
   std::vector<AnyCompressor<T>> all{
       any_compressor(wring::None<T>{}), any_compressor(wring::Lossless<T>{}), any_compressor(Grid{}),
       any_compressor(Grid(typename Grid::Options{.step = Grid::StepKind::power_of_two, .delta = true}))};
+  all.push_back(any_compressor(wring::EntropyGrid<T>{}));
   all.push_back(any_block_scaled<T, 8>({}));
   all.push_back(any_block_scaled<T, 4>({.rounding = wring::StochasticRounding{5}}));
   if constexpr (!std::is_same_v<T, half_t>) all.push_back(any_cast<half_t, T>());
