@@ -5,10 +5,9 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <exception>
-#include <fstream>
+#include <cmath>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,8 +19,13 @@
 #include "advise/advice.hpp"
 #include "advise/settings.hpp"
 #include "advise/trial.hpp"
+#include "collective/mpi_program.hpp"
+#include "support/arguments.hpp"
+#include "support/bound.hpp"
+#include "support/data.hpp"
 #include "support/json.hpp"
 #include "support/machine.hpp"
+#include "support/result_file.hpp"
 
 namespace {
 
@@ -29,21 +33,55 @@ using namespace wring_benchmark;
 
 std::string rate_text(double bits_per_second) { return fmt::format("{:.3g}", bits_per_second / 1e9); }
 
-std::string way_text(const wring::detail::Outlook& way) {
-  return fmt::format("{}{}, segments of {}, depth {}", way.route.compressed() ? "compress, " : "do not, ",
-                     way.route.name(), size_text(way.segment_bytes), way.depth);
+/// Rank 0 has the data and the file for the results.
+struct Prepared {
+  AdviseSettings settings;
+  std::vector<std::vector<float>> data;
+  ResultFile json;
+};
+
+Prepared prepare(Arguments& arguments) {
+  const AdviseSettings settings = advise_settings_from(arguments);
+  const bool first = rank_of(MPI_COMM_WORLD) == 0;
+  std::vector<std::vector<float>> data;
+  for (const auto& path : settings.data)
+    if (first) data.push_back(read_values<float>(path));
+  return {settings, data, ResultFile(first ? settings.json : "")};
 }
 
-/// Rank 0 predicts and prints; the others help to measure the link.
+/// Rank 0 tries the codec, predicts and prints; the others help to measure the link.
 class Advising {
  public:
-  Advising(const AdviseSettings& settings, wring::MpiTransport& link)
-      : settings_(settings), started_(link.size()),
-        ranks_(settings.ranks > 0 ? settings.ranks : std::max(4, link.size())),
-        machine_(wring::calibrate(Kokkos::DefaultHostExecutionSpace{}, wring::Grid<float>{}, link)) {}
+  Advising(Prepared& prepared, wring::MpiTransport& link)
+      : settings_(prepared.settings), data_(prepared.data), json_(prepared.json), link_(link),
+        started_(link.size()), ranks_(settings_.ranks > 0 ? settings_.ranks : std::max(4, link.size())) {}
 
   void run() {
-    const TrialFigures trial = CompressionTrial(settings_, ranks_).run();
+    TrialFigures trial;
+    if (link_.rank() == 0) trial = CompressionTrial(settings_, data_, ranks_).run();
+    measure_link();
+    if (link_.rank() == 0) advise(trial);
+  }
+
+ private:
+  /// After some operations: on their way the first messages open connections and touch buffers.
+  void measure_link() {
+    const Kokkos::DefaultHostExecutionSpace exec;
+    warm_up(exec);
+    machine_ = wring::calibrate(exec, wring::Grid<float>{}, link_);
+  }
+
+  /// By `Direct`, where every rank sends to every other one, as it does in a calibration.
+  void warm_up(const Kokkos::DefaultHostExecutionSpace& exec) {
+    constexpr int operations = 8;
+    const auto made = made_values(std::size_t{1} << 20, static_cast<std::size_t>(link_.rank()));
+    const Kokkos::View<float*, Kokkos::HostSpace> in("in", made.size()), out("out", made.size());
+    fill(std::span<float>(in.data(), in.size()), std::span<const float>(made));
+    wring::Allreduce<wring::Grid<float>, wring::MpiTransport, wring::Direct> sum({}, link_);
+    for (int i = 0; i < operations; ++i) sum(exec, in, out, wring::relative_to_rms(0.01));
+  }
+
+  void advise(const TrialFigures& trial) {
     machine_.measure = trial.measure > 0 ? trial.measure : machine_.measure;
     machine_.encode = trial.encode, machine_.combine = trial.combine, machine_.decode = trial.decode;
     const Adviser adviser({settings_.collective, 0}, ranks_, trial.ratio,
@@ -52,10 +90,9 @@ class Advising {
     print_rates(adviser);
     print_break_even(adviser);
     if (started_ > 1) print_this_link(adviser);
-    if (!settings_.json.empty()) std::ofstream(settings_.json) << document(trial) << "\n";
+    if (json_.wanted()) json_.write(document(trial) + "\n");
   }
 
- private:
   /// The machine with a link of another rate.
   wring::Machine with_rate(double bits_per_second) const {
     wring::Machine m = machine_;
@@ -66,7 +103,7 @@ class Advising {
 
   void print_heading(const TrialFigures& t) const {
     fmt::print("{} of {} ranks, one core each, {}; {}\n\n", wring::name_of(settings_.collective), ranks_,
-               settings_.bound_text, settings_.data.empty() ? "made data" : "given data");
+               text_of(settings_.bound), settings_.data.empty() ? "made data" : joined(settings_.data));
     fmt::print("grid on this machine: encode {:.3g} GB/s, combine {:.3g}, decode {:.3g}; compression ratio "
                "{:.3g} among {} "
                "ranks\n\n",
@@ -78,10 +115,18 @@ class Advising {
                "quotient", "advice");
   }
 
-  static void print_row(std::size_t bytes, double rate, const Advice& a) {
+  /// The algorithm and, where a block has more than one, the segments.
+  std::string way_text(const wring::detail::Outlook& way, std::size_t bytes) const {
+    const auto blocks = static_cast<std::size_t>(way.route.plan({settings_.collective, 0}, 0, ranks_).blocks);
+    const std::string what = (way.route.compressed() ? "compress, " : "do not, ") + way.route.name();
+    if (bytes <= blocks * way.segment_bytes) return what + ", in one segment";
+    return fmt::format("{}, segments of {}, depth {}", what, size_text(way.segment_bytes), way.depth);
+  }
+
+  void print_row(std::size_t bytes, double rate, const Advice& a) const {
     fmt::print("{:>8} {:>10} {:>14.4g} {:>14.4g} {:>9.2f}  {}\n", size_text(bytes), rate_text(rate),
                1e3 * a.compressed.seconds, 1e3 * a.plain.seconds, a.plain.seconds / a.compressed.seconds,
-               way_text(a.best()));
+               way_text(a.best(), bytes));
   }
 
   void print_rates(const Adviser& adviser) {
@@ -136,8 +181,7 @@ class Advising {
   std::string document(const TrialFigures& t) const {
     JsonObject settings, machine_object, figures, all;
     settings.add("collective", wring::name_of(settings_.collective)).add("ranks", ranks_);
-    settings.add("bound", settings_.bound_text)
-        .add("data", fmt::format("{}", fmt::join(settings_.data, ",")));
+    settings.add("bound", text_of(settings_.bound)).add("data", joined(settings_.data, ","));
     settings.add("latency_us", 1e6 * settings_.latency);
     for (const auto& [name, value] : machine()) machine_object.add(name, value);
     figures.add("encode", t.encode)
@@ -157,45 +201,22 @@ class Advising {
   }
 
   const AdviseSettings& settings_;
+  const std::vector<std::vector<float>>& data_;
+  ResultFile& json_;
+  wring::MpiTransport& link_;
   int started_, ranks_;
-  wring::Machine machine_;
+  wring::Machine machine_{};
   std::vector<std::string> rows_, break_even_;
 };
-
-/// Exit status: 0 done, 2 not understood.
-int run(int count, char** arguments) {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (count > 1 && std::strcmp(arguments[1], "--help") == 0) {
-    if (rank == 0) fmt::print("{}", advise_usage);
-    return 0;
-  }
-  AdviseSettings settings;
-  try {
-    settings = advise_settings_from(Arguments(count, arguments));
-  } catch (const std::exception& error) {
-    if (rank == 0) fmt::print(stderr, "{}\n{}", error.what(), advise_usage);
-    return 2;
-  }
-  const Kokkos::ScopeGuard kokkos;
-  wring::MpiTransport link(MPI_COMM_WORLD);
-  Advising advising(settings, link);
-  if (rank == 0) advising.run();
-  MPI_Barrier(MPI_COMM_WORLD);
-  return 0;
-}
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  MPI_Init(&count, &arguments);
-  try {
-    const int status = run(count, arguments);
-    MPI_Finalize();
-    return status;
-  } catch (const std::exception& error) {  // the other ranks may wait for this one
-    fmt::print(stderr, "{}\n", error.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  return 1;
+  return run_mpi_program("advise.advise", advise_usage, count, arguments, prepare, [](Prepared& prepared) {
+    const Kokkos::ScopeGuard kokkos;
+    wring::MpiTransport link(MPI_COMM_WORLD);
+    Advising(prepared, link).run();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return 0;
+  });
 }

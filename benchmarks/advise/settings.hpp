@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "collective/settings.hpp"
 #include "support/arguments.hpp"
+#include "support/bound.hpp"
 
 namespace wring_benchmark {
 
@@ -30,33 +30,40 @@ inline constexpr const char* advise_usage =
 struct AdviseSettings {
   int ranks = 0;  ///< 0: those that are started, at least 4
   wring::Collective collective = wring::Collective::allreduce;
-  std::vector<std::string> data;
-  std::string bound_text;
-  wring::Bound bound;
-  std::vector<std::size_t> sizes;
-  std::vector<double> rates;  ///< bits per second
-  double latency = 0;         ///< seconds
-  std::string json;
+  std::vector<std::string> data{};
+  wring::Bound bound{};
+  std::vector<std::size_t> sizes{};
+  std::vector<double> rates{};  ///< bits per second
+  double latency = 0;           ///< seconds
+  std::string json{};
 };
 
-inline AdviseSettings advise_settings_from(Arguments arguments) {
+/// Only what adds up is advised on.
+inline wring::Collective reduction_from(const std::string& name) {
+  const wring::Collective collective = collective_from(name);
+  if (wring::reduces(collective)) return collective;
+  throw std::invalid_argument("'" + name + "' adds nothing up: allreduce or reduce_scatter");
+}
+
+/// Bits per second.
+inline double rate_from(const std::string& gigabits) {
+  if (const double rate = 1e9 * number_from(gigabits); rate > 0) return rate;
+  throw std::invalid_argument("'" + gigabits + "' is not greater than 0");
+}
+
+inline AdviseSettings advise_settings_from(Arguments& arguments) {
   AdviseSettings s;
-  s.ranks = arguments.count("ranks", "0");
-  s.collective = collective_from(arguments.text("collective", "allreduce"));
+  s.ranks = arguments.of("ranks", "0", [](const std::string& text) {
+    return text == "0" ? 0 : count_from(text, 2);  // one rank alone has no link
+  });
+  s.collective = arguments.of("collective", "allreduce", reduction_from);
   s.data = arguments.list("data", "");
-  s.bound_text = arguments.text("bound", "rms:0.1");
-  s.bound = bound_from(s.bound_text);
-  for (const auto& size : arguments.list("sizes", "4k,16k,64k,256k,1m,4m,16m,64m,256m"))
-    s.sizes.push_back(size_from(size));
-  for (const auto& rate : arguments.list("rates", "0.1,1,10,25,100,400"))
-    s.rates.push_back(1e9 * number_from(rate));
-  s.latency = 1e-6 * arguments.number("latency", "10");
+  s.bound = arguments.of("bound", "rms:0.1", bound_from);
+  s.sizes = arguments.list("sizes", "4k,16k,64k,256k,1m,4m,16m,64m,256m", vector_size_from);
+  s.rates = arguments.list("rates", "0.1,1,10,25,100,400", rate_from);
+  s.latency = 1e-6 * arguments.positive("latency", "10");
   s.json = arguments.text("json", "");
   arguments.expect_all_known();
-  if (!wring::reduces(s.collective)) throw std::invalid_argument("only what adds up is advised on");
-  if (s.ranks == 1) throw std::invalid_argument("one rank alone has no link");
-  if (std::ranges::any_of(s.rates, [](double rate) { return !(rate > 0); }) || !(s.latency > 0))
-    throw std::invalid_argument("rates and latency must be greater than 0");
   return s;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
-#include <string>
+#include <span>
 #include <vector>
 
 #include <Kokkos_Core.hpp>
@@ -29,16 +29,15 @@ class CompressionTrial {
   static constexpr int most_ranks = 16, repetitions = 5;
   static constexpr std::size_t values = std::size_t{1} << 19;
 
-  CompressionTrial(const AdviseSettings& settings, int ranks)
+  /// The data are taken in turn, one rank after the other; without any, they are made.
+  CompressionTrial(const AdviseSettings& settings, const std::vector<std::vector<float>>& data, int ranks)
       : settings_(settings), ranks_(std::min(ranks, most_ranks)), world_(ranks_) {
     const wring::Options options{.segment_bytes = 128 * 1024, .ride_along_bytes = 0};
     for (int r = 0; r < ranks_; ++r) {
       sums_.emplace_back(wring::Grid<float>{}, world_.link(r), wring::Direct{}, options);
       in_.emplace_back("in", values), out_.emplace_back("out", values);
       const auto rank = static_cast<std::size_t>(r);
-      const auto given = settings.data.empty()
-                             ? made_values(values, rank)
-                             : read_values<float>(settings.data[rank % settings.data.size()]);
+      const auto given = data.empty() ? made_values(values, rank) : data[rank % data.size()];
       fill(std::span<float>(in_.back().data(), values), std::span<const float>(given));
     }
   }

@@ -12,6 +12,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <wring/bound.hpp>
 #include <wring/compressor/concept.hpp>
 
 #include "codec/data_set.hpp"
@@ -35,11 +36,11 @@ template <class Codec> class Case {
   using T = typename Codec::value_type;
   static constexpr bool combines = wring::CombiningCompressor<Codec>, adds = wring::AddingCompressor<Codec>;
 
-  Case(const DataSet& set, std::size_t bytes, double bound, Codec codec)
+  Case(const DataSet& set, std::size_t bytes, wring::Bound bound, Codec codec)
       : mine(bytes / sizeof(T)), theirs(count()), decoded(count()), copy(count()), codec_(codec), encoded_(0),
         other_(0), combined_(0) {
     fill(mine.span(), set.mine), fill(theirs.span(), set.theirs);
-    measure(set, bound);
+    measure(bound);
     context_.ranks = 2, context_.count = context_.total = count();
     prepare();
     encoded_ = Buffer<std::byte>(codec_.max_compressed_bytes(count()));
@@ -125,7 +126,7 @@ template <class Codec> class Case {
   std::span<const std::byte> piece() const { return encoded_.span().first(size_); }
   std::span<const std::byte> other_piece() const { return other_.span().first(other_size_); }
 
-  void measure(const DataSet& set, double bound) {
+  void measure(wring::Bound bound) {
     double squares = 0, least = wide(mine, 0), most = least;
     for (const Buffer<T>* buffer : {&mine, &theirs})
       for (std::size_t i = 0; i < count(); ++i) {
@@ -134,7 +135,10 @@ template <class Codec> class Case {
       }
     max_abs_ = std::max(std::fabs(least), std::fabs(most));
     root_mean_square_ = std::sqrt(squares / 2 / static_cast<double>(count()));
-    allowed_error_ = bound * (set.by_rms ? 2 * root_mean_square_ : most - least);
+    using enum wring::Bound::Kind;
+    allowed_error_ = bound.value * (bound.kind == rms     ? 2 * root_mean_square_
+                                    : bound.kind == range ? most - least
+                                                          : 1);
   }
 
   void prepare() {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <wring/bound.hpp>
+
 #include "support/arguments.hpp"
 #include "support/data.hpp"
 
@@ -18,8 +20,7 @@ namespace wring_benchmark {
 struct DataSet {
   std::string name;
   std::vector<float> mine, theirs;
-  bool by_rms = true;  ///< bounds are fractions of the root mean square, or else of the range
-  std::vector<double> bounds{0.1, 0.01};
+  std::vector<wring::Bound> bounds{wring::relative_to_rms(0.1), wring::relative_to_rms(0.01)};
 };
 
 inline DataSet made_data_set() {
@@ -34,9 +35,9 @@ inline DataSet data_set_from(const std::string& text) {
   const std::string kind = text.substr(0, colon);
   const auto files = colon == text.npos ? std::vector<std::string>() : split(text.substr(colon + 1));
   if ((kind != "gradient" && kind != "field") || files.empty() || files.size() > 2)
-    throw std::invalid_argument("'" + text + "' is no gradient:FILE[,FILE] or field:FILE[,FILE]");
+    throw std::invalid_argument("'" + text + "' is no gradient:FILE[,FILE], field:FILE[,FILE] or made");
   DataSet set{std::filesystem::path(files[0]).stem().string(), read_values<float>(files[0]), {}};
-  if (kind == "field") set.by_rms = false, set.bounds = {1e-3, 1e-4};
+  if (kind == "field") set.bounds = {wring::relative_to_range(1e-3), wring::relative_to_range(1e-4)};
   set.theirs = files.size() == 2 ? read_values<float>(files[1]) : set.mine;
   if (files.size() == 1)
     std::ranges::rotate(set.theirs, set.theirs.begin() + static_cast<std::ptrdiff_t>(set.mine.size() / 2));

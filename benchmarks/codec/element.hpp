@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <wring/bound.hpp>
 #include <wring/compressor/block_scaled.hpp>
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/entropy_grid.hpp>
@@ -24,6 +25,7 @@
 #include "codec/compare.hpp"
 #include "codec/registry.hpp"
 #include "support/arguments.hpp"
+#include "support/bound.hpp"
 
 /// The benchmarks of one element type. Each is compiled in a file of its own, since the kernels are slow to compile.
 namespace wring_benchmark {
@@ -36,11 +38,11 @@ template <class Codec> class CodecBenchmarks {
   CodecBenchmarks(std::string codec_name, Codec codec, Registry& registry)
       : name_(std::move(codec_name)), codec_(codec), registry_(registry) {}
 
-  void add(const std::shared_ptr<const DataSet>& set, std::size_t bytes, double bound) const {
+  void add(const std::shared_ptr<const DataSet>& set, std::size_t bytes, wring::Bound bound) const {
     constexpr bool bounded = Case<Codec>::combines;
     const std::string which =
         fmt::format("{}/{}/{}/{}", name_, wring::FloatTraits<T>::name, size_text(bytes), set->name) +
-        (bounded ? fmt::format("/{}:{}", set->by_rms ? "rms" : "range", bound) : "");
+        (bounded ? "/" + text_of(bound) : "");
     const std::function<std::shared_ptr<Case<Codec>>()> make = [set, bytes, bound, codec = codec_] {
       return std::make_shared<Case<Codec>>(*set, bytes, bound, codec);
     };
@@ -90,7 +92,7 @@ template <class Codec> void register_codec(const std::string& name, Codec codec,
   const CodecBenchmarks<Codec> benchmarks(name, codec, registry);
   for (const auto& set : registry.data)
     for (const std::size_t bytes : registry.sizes)
-      for (const double bound : registry.bounds.empty() ? set->bounds : registry.bounds) {
+      for (const wring::Bound& bound : registry.bounds.empty() ? set->bounds : registry.bounds) {
         benchmarks.add(set, bytes, bound);
         if (!Case<Codec>::combines) break;  // the others know of no bound
       }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <wring/bound.hpp>
+
 #include "codec/data_set.hpp"
 
 namespace wring_benchmark {
@@ -14,9 +16,9 @@ namespace wring_benchmark {
 /// What all codec benchmarks share.
 struct Registry {
   std::vector<std::shared_ptr<const DataSet>> data;
-  std::vector<std::size_t> sizes;  ///< in bytes of the values
-  std::vector<double> bounds;      ///< in place of those of the data sets, unless empty
-  bool wrong = false;              ///< whether an error exceeded its bound
+  std::vector<std::size_t> sizes;    ///< in bytes of the values
+  std::vector<wring::Bound> bounds;  ///< in place of those of the data sets, unless empty
+  bool wrong = false;                ///< whether an error exceeded its bound
 
   /// The case of that name, made if it is not the one that was used last: Google Benchmark calls a benchmark several times.
   template <class Case> Case& current(const std::string& name,

@@ -11,13 +11,14 @@
 #include <wring/operation.hpp>
 
 #include "support/arguments.hpp"
+#include "support/bound.hpp"
 
 namespace wring_benchmark {
 
 inline constexpr const char* usage = R"(usage: mpirun ... benchmark.collective.sweep [--OPTION VALUE ...]
   --collective   allreduce (default), reduce_scatter, allgather or broadcast
   --sizes        bytes of the whole vector, with k, m, g            (default 8,1k,64k,1m,4m,16m,64m)
-  --compressors  of none,grid,cast                                  (default all)
+  --compressors  of none,grid,cast (to bfloat16)                    (default all)
   --algorithms   of ring,direct,recursive_doubling,halving_doubling,automatic (default all)
   --bound        rms:FRACTION, range:FRACTION or absolute:ERROR     (default rms:0.1)
   --data         files of float32, one per rank, taken in turn      (default: a made signal)
@@ -32,12 +33,11 @@ inline constexpr const char* usage = R"(usage: mpirun ... benchmark.collective.s
 
 struct Settings {
   wring::Collective collective = wring::Collective::allreduce;
-  std::vector<std::size_t> sizes;
-  std::vector<std::string> compressors, algorithms, data;
-  std::string bound_text;
-  wring::Bound bound;
-  wring::Options options;
-  std::string mpi, label, link, json;
+  std::vector<std::size_t> sizes{};
+  std::vector<std::string> compressors{}, algorithms{}, data{};
+  wring::Bound bound{};
+  wring::Options options{};
+  std::string mpi{}, label{}, link{}, json{};
   int repeat = 0;     ///< 0: adaptive
   double budget = 0;  ///< seconds
 };
@@ -49,45 +49,44 @@ inline wring::Collective collective_from(const std::string& name) {
   throw std::invalid_argument("there is no collective '" + name + "'");
 }
 
-inline wring::Bound bound_from(const std::string& text) {
-  const auto at = text.find(':');
-  const std::string kind = text.substr(0, at);
-  const double value = at == text.npos ? 0 : number_from(text.substr(at + 1));
-  if (kind == "rms") return wring::relative_to_rms(value);
-  if (kind == "range") return wring::relative_to_range(value);
-  if (kind == "absolute") return wring::absolute(value);
-  throw std::invalid_argument("'" + text + "' is no bound: rms:, range: or absolute: and a number");
+/// Bytes of a vector of float32 whose length MPI can count.
+inline std::size_t vector_size_from(const std::string& text) {
+  const std::size_t bytes = size_from(text);
+  if (bytes >= sizeof(float) && bytes / sizeof(float) < std::size_t{1} << 31) return bytes;
+  throw std::invalid_argument("'" + text + "' is no size of a vector of float32: from 4 to less than 8g");
 }
 
-inline void expect_names(const std::vector<std::string>& given, const std::vector<std::string>& known) {
-  for (const auto& name : given)
-    if (std::ranges::find(known, name) == known.end())
-      throw std::invalid_argument("'" + name + "' is none of those there are; see --help");
+/// Bytes of a segment, which has one value at least.
+inline std::size_t segment_from(const std::string& text) {
+  const std::size_t bytes = size_from(text);
+  if (bytes >= sizeof(float)) return bytes;
+  throw std::invalid_argument("'" + text + "' has no room for a value");
 }
 
-inline Settings settings_from(Arguments arguments) {
+inline wring::Options options_from(Arguments& arguments) {
+  wring::Options options;
+  options.segment_bytes = arguments.of("segment", std::to_string(options.segment_bytes), segment_from);
+  options.depth = arguments.count("depth", std::to_string(options.depth), 1);
+  options.ride_along_bytes = arguments.size("ride-along", std::to_string(options.ride_along_bytes));
+  return options;
+}
+
+inline Settings settings_from(Arguments& arguments) {
   Settings s;
-  s.collective = collective_from(arguments.text("collective", "allreduce"));
-  for (const auto& size : arguments.list("sizes", "8,1k,64k,1m,4m,16m,64m"))
-    s.sizes.push_back(size_from(size));
-  s.compressors = arguments.list("compressors", "none,grid,cast");
-  s.algorithms = arguments.list("algorithms", "ring,direct,recursive_doubling,halving_doubling,automatic");
-  s.bound_text = arguments.text("bound", "rms:0.1");
-  s.bound = bound_from(s.bound_text);
+  s.collective = arguments.of("collective", "allreduce", collective_from);
+  s.sizes = arguments.list("sizes", "8,1k,64k,1m,4m,16m,64m", vector_size_from);
+  s.compressors = arguments.choices("compressors", "none,grid,cast", {"none", "grid", "cast"});
+  const std::string algorithms = "ring,direct,recursive_doubling,halving_doubling,automatic";
+  s.algorithms = arguments.choices("algorithms", algorithms, split(algorithms));
+  s.bound = arguments.of("bound", "rms:0.1", bound_from);
   s.data = arguments.list("data", "");
-  const wring::Options otherwise;
-  s.options.segment_bytes = arguments.size("segment", std::to_string(otherwise.segment_bytes));
-  s.options.depth = arguments.count("depth", std::to_string(otherwise.depth));
-  s.options.ride_along_bytes = arguments.size("ride-along", std::to_string(otherwise.ride_along_bytes));
-  s.mpi = arguments.text("mpi", "all");
+  s.options = options_from(arguments);
+  s.mpi = arguments.choice("mpi", "all", {"all", "default", "none"});
   s.repeat = arguments.count("repeat", "0");
-  s.budget = arguments.number("budget", "0.5");
-  s.label = arguments.text("label", ""), s.link = arguments.text("link", ""),
+  s.budget = arguments.positive("budget", "0.5");
+  s.label = arguments.text("label", ""), s.link = arguments.text("link", "");
   s.json = arguments.text("json", "");
   arguments.expect_all_known();
-  expect_names(s.compressors, {"none", "grid", "cast"});
-  expect_names(s.algorithms, {"ring", "direct", "recursive_doubling", "halving_doubling", "automatic"});
-  expect_names({s.mpi}, {"all", "default", "none"});
   return s;
 }
 

@@ -4,11 +4,10 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdio>
-#include <cstring>
-#include <exception>
-#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Kokkos_Core.hpp>
@@ -19,6 +18,7 @@
 #include "collective/forced.hpp"
 #include "collective/measure.hpp"
 #include "collective/mpi_candidates.hpp"
+#include "collective/mpi_program.hpp"
 #include "collective/problem.hpp"
 #include "collective/row.hpp"
 #include "collective/settings.hpp"
@@ -27,6 +27,7 @@
 #include "support/data.hpp"
 #include "support/json.hpp"
 #include "support/machine.hpp"
+#include "support/result_file.hpp"
 
 namespace {
 
@@ -41,11 +42,27 @@ int nodes() {
   return static_cast<int>(over_ranks(leads, MPI_SUM));
 }
 
+/// What a rank needs: its values and, on rank 0, the file for the results.
+struct Prepared {
+  Settings settings;
+  std::vector<float> data;
+  ResultFile json;
+};
+
+Prepared prepare(Arguments& arguments) {
+  const Settings settings = settings_from(arguments);
+  const auto rank = static_cast<std::size_t>(rank_of(MPI_COMM_WORLD));
+  return {settings,
+          settings.data.empty() ? made_values(std::size_t{1} << 20, rank)
+                                : read_values<float>(settings.data[rank % settings.data.size()]),
+          ResultFile(rank == 0 ? settings.json : "")};
+}
+
 class Sweep {
  public:
-  explicit Sweep(const Settings& settings)
-      : settings_(settings), link_(MPI_COMM_WORLD), forced_(settings.collective), nodes_(nodes()),
-        data_(data_of(link_.rank())) {}
+  explicit Sweep(Prepared& prepared)
+      : settings_(prepared.settings), data_(prepared.data), json_(prepared.json), link_(MPI_COMM_WORLD),
+        forced_(settings_.collective), nodes_(nodes()) {}
 
   /// Whether all results were right.
   bool run() {
@@ -56,19 +73,13 @@ class Sweep {
         if (link_.rank() == 0) print(row);
         rows_.push_back(json(row)), right = right && row.right;
       }
-    if (link_.rank() == 0 && !settings_.json.empty()) std::ofstream(settings_.json) << document() << "\n";
     if (link_.rank() == 0)
       fmt::print("\n{}\n", right ? "All results are right." : "FAILED: a result is wrong.");
+    if (json_.wanted()) json_.write(document() + "\n");
     return right;
   }
 
  private:
-  std::vector<float> data_of(int rank) const {
-    const auto r = static_cast<std::size_t>(rank);
-    if (!settings_.data.empty()) return read_values<float>(settings_.data[r % settings_.data.size()]);
-    return made_values(std::size_t{1} << 20, r);
-  }
-
   std::vector<Row> measure(std::size_t bytes) {
     const Problem problem(settings_.collective, bytes, data_);
     const double allowed = problem.allowed_error(settings_.bound);
@@ -92,8 +103,7 @@ class Sweep {
     settings.add("collective", wring::name_of(settings_.collective))
         .add("ranks", link_.size())
         .add("nodes", nodes_);
-    settings.add("bound", settings_.bound_text)
-        .add("data", fmt::format("{}", fmt::join(settings_.data, ",")));
+    settings.add("bound", text_of(settings_.bound)).add("data", joined(settings_.data, ","));
     settings.add("segment_bytes", settings_.options.segment_bytes).add("depth", settings_.options.depth);
     settings.add("ride_along_bytes", settings_.options.ride_along_bytes);
     settings.add("link", settings_.link).add("label", settings_.label);
@@ -110,41 +120,19 @@ class Sweep {
   }
 
   const Settings& settings_;
+  const std::vector<float>& data_;
+  ResultFile& json_;
   wring::MpiTransport link_;
   ForcedAlgorithms forced_;
   int nodes_;
-  std::vector<float> data_;
   std::vector<std::string> rows_;
 };
-
-/// Exit status: 0 right, 1 wrong or failed, 2 not understood.
-int run(int count, char** arguments) {
-  if (count > 1 && std::strcmp(arguments[1], "--help") == 0) {
-    if (rank_of(MPI_COMM_WORLD) == 0) fmt::print("{}", usage);
-    return 0;
-  }
-  Settings settings;
-  try {
-    settings = settings_from(Arguments(count, arguments));
-  } catch (const std::exception& error) {
-    if (rank_of(MPI_COMM_WORLD) == 0) fmt::print(stderr, "{}\n{}", error.what(), usage);
-    return 2;
-  }
-  const Kokkos::ScopeGuard kokkos;
-  return Sweep(settings).run() ? 0 : 1;
-}
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  MPI_Init(&count, &arguments);
-  try {
-    const int status = run(count, arguments);
-    MPI_Finalize();
-    return status;
-  } catch (const std::exception& error) {  // the other ranks may wait for this one
-    fmt::print(stderr, "{}\n", error.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  return 1;
+  return run_mpi_program("collective.sweep", usage, count, arguments, prepare, [](Prepared& prepared) {
+    const Kokkos::ScopeGuard kokkos;
+    return Sweep(prepared).run() ? 0 : 1;
+  });
 }

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "collective/row.hpp"
 #include "collective/settings.hpp"
 #include "support/arguments.hpp"
+#include "support/bound.hpp"
 #include "support/statistics.hpp"
 
 namespace wring_benchmark {
@@ -30,10 +32,11 @@ inline void print_heading(const Settings& s, int ranks, int nodes) {
   fmt::print("{}{} of float32, {} ranks on {} node{}, {}\n", wring::name_of(s.collective),
              wring::reduces(s.collective) ? " (sum)" : "", ranks, nodes, nodes == 1 ? "" : "s",
              mpi_version());
-  fmt::print("bound {}, data {}, segments of {}, {} in flight, ride-along {}{}{}\n\n", s.bound_text,
-             s.data.empty() ? "made" : s.data.front(), size_text(s.options.segment_bytes), s.options.depth,
-             size_text(s.options.ride_along_bytes), s.link.empty() ? "" : ", link " + s.link,
-             s.label.empty() ? "" : ", " + s.label);
+  fmt::print("bound {}, segments of {}, {} in flight, ride-along {}{}{}\n", text_of(s.bound),
+             size_text(s.options.segment_bytes), s.options.depth, size_text(s.options.ride_along_bytes),
+             s.link.empty() ? "" : ", link " + s.link, s.label.empty() ? "" : ", " + s.label);
+  fmt::print("data {}{}\n\n", s.data.empty() ? "made" : joined(s.data),
+             std::ranges::count(s.compressors, "cast") ? "; cast is to bfloat16" : "");
   fmt::print("{:>6} {:<50} {:>4} {:>9} {:>9} {:>6} {:>7} {:>6} {:>10} {:>26} {:>8}\n", "", "", "rep.",
              "median", "least", "time/", "time/", "", "bytes", "meas./enc./wire/comb./dec.", "error/");
   fmt::print("{:>6} {:<50} {:>4} {:>9} {:>9} {:>6} {:>7} {:>6} {:>10} {:>26} {:>8}\n", "size", "", "", "ms",

@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Makes data of any size for the benchmarks: see README.md.
-//
-//     make field|gradient|factor FILE [--values N] [--seed S] [--worker W]
 
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <exception>
-#include <fstream>
 #include <numbers>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/arguments.hpp"
+#include "support/program.hpp"
+#include "support/result_file.hpp"
 
 namespace {
+
+using namespace wring_benchmark;
+
+constexpr const char* usage = R"(usage: benchmark.data.make KIND FILE [--OPTION VALUE ...]
+  KIND       field, gradient or factor
+  FILE       for the values, float32 without a header
+  --values   how many, with k, m, g     (default 1m)
+  --seed     what workers have in common (default 1)
+  --worker   whose values               (default 0)
+)";
 
 using Generator = std::mt19937_64;
 
@@ -101,36 +109,39 @@ std::vector<float> make_factor(std::size_t values, const Seeds& seeds) {
   return factor;
 }
 
-std::vector<float> make(const std::string& kind, std::size_t values, const Seeds& seeds) {
-  if (kind == "field") return make_field(values, seeds);
-  if (kind == "gradient") return make_gradient(values, seeds);
-  if (kind == "factor") return make_factor(values, seeds);
+/// How values are made, by kind.
+auto maker_of(const std::string& kind) {
+  if (kind == "field") return make_field;
+  if (kind == "gradient") return make_gradient;
+  if (kind == "factor") return make_factor;
   throw std::invalid_argument("'" + kind + "' is none of field, gradient, factor");
 }
 
-void run(int count, char** texts) {
-  if (count < 3)
-    throw std::invalid_argument(
-        "usage: make field|gradient|factor FILE [--values N] [--seed S] [--worker W]");
-  wring_benchmark::Arguments arguments(count - 2, texts + 2);
+struct Settings {
+  decltype(&make_field) make;
+  std::size_t values;
+  Seeds seeds;
+  ResultFile file;
+};
+
+Settings settings_from(Arguments& arguments) {
   const std::size_t values = arguments.size("values", "1m");
   const Seeds seeds{arguments.size("seed", "1"), arguments.size("worker", "0")};
+  const auto& words = arguments.words();
   arguments.expect_all_known();
-  const auto made = make(texts[1], values, seeds);
-  std::ofstream file(texts[2], std::ios::binary);
-  file.write(reinterpret_cast<const char*>(made.data()),
-             static_cast<std::streamsize>(made.size() * sizeof(float)));
-  if (!file.flush()) throw std::runtime_error(std::string("cannot write ") + texts[2]);
+  if (words.size() != 2) throw std::invalid_argument("expected a kind of data, and a file");
+  if (values == 0) throw std::invalid_argument("--values: there must be one at least");
+  return {maker_of(words[0]), values, seeds, ResultFile(words[1])};
+}
+
+int run(Settings& settings) {
+  const auto made = settings.make(settings.values, settings.seeds);
+  settings.file.write({reinterpret_cast<const char*>(made.data()), made.size() * sizeof(float)});
+  return 0;
 }
 
 }  // namespace
 
-int main(int count, char** texts) {
-  try {
-    run(count, texts);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-  return 0;
+int main(int count, char** arguments) {
+  return run_program("data.make", usage, count, arguments, settings_from, run);
 }

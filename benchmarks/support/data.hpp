@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -15,18 +17,23 @@
 namespace wring_benchmark {
 
 /// A file of little-endian binary32 (NAME.f32) or binary64 values (NAME.f64) without a header. What is not finite, or a fill value
-/// beyond 1e30, becomes 0.
+/// beyond 1e30, becomes 0. Throws std::runtime_error if the file cannot be read, or is no array of such values.
 template <class T> std::vector<T> read_values(const std::string& path) {
   if constexpr (std::is_same_v<T, float>)
     if (path.ends_with(".f64")) {
       const auto wide = read_values<double>(path);
       return {wide.begin(), wide.end()};
     }
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  std::vector<T> values(file ? static_cast<std::size_t>(file.tellg()) / sizeof(T) : 0);
-  file.seekg(0).read(reinterpret_cast<char*>(values.data()),
-                     static_cast<std::streamsize>(values.size() * sizeof(T)));
-  if (!file || values.empty()) throw std::runtime_error("no values can be read from " + path);
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error) throw std::runtime_error("cannot read " + path + ": " + error.message());
+  if (bytes == 0 || bytes % sizeof(T) != 0)
+    throw std::runtime_error(path + " has " + std::to_string(bytes) + " bytes: no array of values of " +
+                             std::to_string(sizeof(T)) + " bytes");
+  std::vector<T> values(bytes / sizeof(T));
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(bytes)))
+    throw std::runtime_error("cannot read " + path);
   for (T& value : values)
     if (!(std::fabs(value) < T{1e30f})) value = 0;
   return values;

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the scripts share: files of results that are read and written, and one sentence, with status 2, where that cannot be."""
+import argparse
+import json
+import os
+import sys
+
+
+def complain(sentence):
+    print(f"{os.path.basename(sys.argv[0])}: {sentence}", file=sys.stderr)
+    sys.exit(2)
+
+
+def read(path, benchmark=None):
+    """The document in a file; of that benchmark, where one is named."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except OSError as error:
+        complain(f"cannot read {path}: {error.strerror}")
+    except ValueError:
+        complain(f"{path} is no file of JSON")
+    if benchmark and benchmark_of(document) != benchmark:
+        complain(f"{path} has no results of {benchmark}")
+    return document
+
+
+def benchmark_of(document):
+    """The benchmark that has written a document; nothing if none has."""
+    if not isinstance(document, dict):
+        return None
+    if "benchmarks" in document and "context" in document:  # as Google Benchmark writes it
+        return "codec.codec"
+    return document.get("benchmark")
+
+
+def expect_writable(path):
+    """Before anything is measured or drawn."""
+    fresh = not os.path.exists(path)
+    try:
+        with open(path, "a"):
+            pass
+    except OSError as error:
+        complain(f"cannot write {path}: {error.strerror}")
+    if fresh:
+        os.remove(path)
+
+
+def write(path, document):
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+    except OSError as error:
+        complain(f"cannot write {path}: {error.strerror}")
+
+
+def picture(path):
+    """The type of an argument that names a picture."""
+    if not path.endswith(".svg"):
+        raise argparse.ArgumentTypeError(f"'{path}' is no name of a picture: it must end with .svg")
+    return path
+
+
+def size(text):
+    """The type of an argument in bytes: 4m is 4194304."""
+    unit = {"k": 10, "m": 20, "g": 30}.get(text[-1:], 0)
+    try:
+        return int(float(text[:-1] if unit else text) * 2**unit)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"'{text}' is no size: a number, with k, m or g for KiB, MiB, GiB") from None
+
+
+def numbers(text):
+    """The type of an argument that lists whole numbers from 1 on."""
+    try:
+        values = [int(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if not values or min(values) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of whole numbers from 1 on")
+    return values
