@@ -7,6 +7,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True  # nothing is left beside the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import results  # noqa: E402  (after its folder)
+
 here = os.path.dirname(os.path.abspath(__file__))
 
 # MPI as it comes; and with messages that it sends at once, without asking the receiver first, up to 4 MiB instead of 64 KiB.
@@ -20,7 +24,7 @@ limits = {
 
 def read_arguments():
     parser = argparse.ArgumentParser(prog="compare", description=__doc__)
-    numbers = lambda text: [int(part) for part in text.split(",")]
+    numbers = results.numbers
     words = lambda text: text.split(",")
     parser.add_argument("--hosts", type=numbers, default=[4], help="numbers of hosts (default 4)")
     parser.add_argument("--rates", type=numbers, default=[100], help="link rates in Mb/s (default 100)")
@@ -34,7 +38,12 @@ def read_arguments():
     parser.add_argument("--data", default="", help="files of float32, one per rank, taken in turn")
     parser.add_argument("--repeat", type=int, default=5, help="repetitions of each row (default 5)")
     parser.add_argument("--json", default="", help="a file for all results")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if unknown := set(given.limits) - set(limits):
+        parser.error(f"--limits: '{unknown.pop()}' is none of {', '.join(limits)}")
+    if given.json:
+        results.expect_writable(given.json)
+    return given
 
 
 def wire_rate(hosts, rate):
@@ -174,10 +183,9 @@ def main():
     table = [entry(rows) for rows in groups.values()]
     print_table(table)
     if given.json:
-        with open(given.json, "w") as file:
-            settings = {name: value for name, value in vars(given).items() if name != "json"}
-            json.dump({"benchmark": "cluster.compare", "machine": runs[0]["machine"], "settings": settings,
-                       "table": table, "runs": runs}, file, indent=1)
+        settings = {name: value for name, value in vars(given).items() if name != "json"}
+        results.write(given.json, {"benchmark": "cluster.compare", "machine": runs[0]["machine"], "settings": settings,
+                                   "table": table, "runs": runs})
 
 
 main()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the scripts share: files of results that are read and written, and one sentence, with status 2, where that cannot be."""
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -32,6 +33,15 @@ def benchmark_of(document):
     if "benchmarks" in document and "context" in document:  # as Google Benchmark writes it
         return "codec.codec"
     return document.get("benchmark")
+
+
+@contextlib.contextmanager
+def complete(*paths):
+    """Around what takes results as they should be, which those of another version, or written by hand, may not be."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        complain(f"{' or '.join(paths)} is not as the benchmark writes it: {error!r}")
 
 
 def expect_writable(path):

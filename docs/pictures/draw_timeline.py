@@ -6,9 +6,13 @@ Several traces are one picture: files of the ranks of one machine. Without --ope
 
 import argparse
 import json
+import sys
 
-import matplotlib
-
+try:
+    import matplotlib
+except ImportError:
+    print("SKIPPED: matplotlib is not here, so nothing is drawn")
+    sys.exit(77)
 matplotlib.use("svg")
 matplotlib.rcParams.update({"svg.hashsalt": "wring", "svg.fonttype": "none", "font.size": 8})
 from matplotlib import pyplot as plt  # noqa: E402
@@ -27,18 +31,36 @@ COLOURS = {
 LABELS = {"wring::wire": "put together, check", "send": "on the wire", "agreement": "agreement"}
 
 
+def complain(sentence):
+    print(f"draw_timeline.py: {sentence}", file=sys.stderr)
+    sys.exit(2)
+
+
+def events_of(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except OSError as error:
+        complain(f"cannot read {path}: {error.strerror}")
+    except ValueError:
+        complain(f"{path} is no file of JSON: has the program ended, and its stream been closed?")
+    if not isinstance(document, dict) or "traceEvents" not in document:
+        complain(f"{path} is no trace: it has no traceEvents")
+    return document["traceEvents"]
+
+
 def load(paths):
-    """Spans of all traces: dictionaries of rank, name, begin and end (in ms) and the event's arguments."""
+    """Spans of all traces: dictionaries of rank, name, begin and end (in ms) and the event's arguments. Spans without an end, of
+    operations in flight or of events beyond the timeline's capacity, are left out."""
     spans, open_spans = [], {}
     for path in paths:
-        with open(path, encoding="utf-8") as file:
-            events = json.load(file)["traceEvents"]
-        for event in events:
+        for event in events_of(path):
             if event["ph"] == "M":
                 continue
             key = (path, event["pid"], event.get("id2", {}).get("local"))
             if event["ph"] == "e":
-                open_spans.pop(key)["end"] = event["ts"] / 1000
+                if key in open_spans:
+                    open_spans.pop(key)["end"] = event["ts"] / 1000
                 continue
             span = {"rank": event["pid"], "name": event["name"], "begin": event["ts"] / 1000, **event["args"]}
             spans.append(span)
@@ -46,7 +68,7 @@ def load(paths):
                 open_spans[key] = span
             else:
                 span["end"] = span["begin"] + event["dur"] / 1000
-    return spans
+    return [span for span in spans if "end" in span]
 
 
 def lanes(spans):
@@ -93,7 +115,10 @@ def draw(spans, path, first, last):
     shown = [name for name in COLOURS if name in seen and name != "confirmation"]
     figure.legend(handles=[Patch(color=COLOURS[n], label=LABELS.get(n, n.removeprefix("wring::"))) for n in shown],
                   loc="outside upper center", ncols=len(shown), frameon=False)
-    figure.savefig(path, metadata={"Date": None, "Creator": None})
+    try:
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
+    except OSError as error:
+        complain(f"cannot write {path}: {error.strerror}")
 
 
 def main():
@@ -104,13 +129,15 @@ def main():
     arguments.add_argument("--from", type=float, default=0, dest="first")
     arguments.add_argument("--to", type=float, dest="last")
     chosen = arguments.parse_args()
+    if not chosen.picture.endswith(".svg"):
+        complain(f"'{chosen.picture}' is no name of a picture: it must end with .svg")
     spans = load(chosen.traces)
     if not spans:
-        arguments.error("there is no event in the traces")
+        complain("there is no event in the traces")
     operation = max(s["operation"] for s in spans) if chosen.operation is None else chosen.operation
     spans = [s for s in spans if s["operation"] == operation]
     if not spans:
-        arguments.error(f"there is no operation {operation} in the traces")
+        complain(f"there is no operation {operation} in the traces")
     draw(spans, chosen.picture, chosen.first, chosen.last)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests what belongs to the benchmarks: scripts.py BENCHMARKS RESULTS compare|plot|made.
+"""Tests what belongs to the benchmarks: scripts.py BENCHMARKS RESULTS compare|plot|made|refused.
 
 BENCHMARKS is the folder of the scripts, RESULTS the one where the benchmarks have left theirs. Ends with 77 where matplotlib is missing.
 """
@@ -30,7 +30,7 @@ def row(what, median, distance, repetitions=100, right=True):
 
 def write(name, *rows, ranks=2):
     with open(name, "w") as file:
-        json.dump({"settings": {"ranks": ranks}, "rows": rows}, file)
+        json.dump({"benchmark": "collective.sweep", "settings": {"ranks": ranks}, "rows": rows}, file)
 
 
 def test_compare():
@@ -46,11 +46,13 @@ def test_compare():
     run = script("compare_runs", "before.json", "after.json", "--all")
     marks = {words[1]: words[-1] for words in map(str.split, run.stdout.splitlines()) if len(words) > 1 and words[0] == "8"}
     expect(run.returncode == 1, "what is slower is told by the exit status", run.stdout + run.stderr)
+    expect("noise" in run.stdout.splitlines()[-1], "the last line warns of noise", run.stdout)
     expect(marks == {"a": "slower", "b": "faster", "c": "1.040", "d": "1.300", "e": "WRONG"}, "changes and noise differ",
            run.stdout)
     expect("note" not in run.stdout, "the circumstances are the same", run.stdout)
     write("after.json", row("a", 1, 0.1), ranks=4)
     run = script("compare_runs", "before.json", "after.json")
+    expect("median of milliseconds" in run.stdout, "the columns are named", run.stdout)
     expect(run.returncode == 1 and "4 missing" in run.stdout, "missing rows are told", run.stdout + run.stderr)
     expect("note: ranks was 2, is 4" in run.stdout, "other circumstances are told", run.stdout)
 
@@ -115,4 +117,52 @@ def test_made():
                for j in range(i)), "no correlation exceeds 1")
 
 
-{"compare": test_compare, "plot": test_plot, "made": test_made}[what]()
+def test_refused():
+    """What cannot be read, written or understood: one sentence, and status 2."""
+    for name, content in [("empty.json", ""), ("list.json", "[]"), ("other.json", "{}"), ("trace.json", '{"traceEvents": []}'),
+                          ("bare.json", '{"benchmark": "collective.sweep", "rows": []}')]:
+        with open(name, "w") as file:
+            file.write(content)
+    write("own.json", row("a", 1, 0.1))
+    write("quotient.json", {**row("a", 1, 0.1), "of_mpi": 1, "of_mpi_quarter": 1, "of_mpi_three_quarters": 1})
+    sweep, timeline = "sweep.allreduce.json", "../docs/pictures/draw_timeline.py"
+    for name, arguments, sentence in [
+            ("compare_runs", ["missing.json", sweep], "cannot read missing.json"),
+            ("compare_runs", [sweep, "empty.json"], "empty.json is no file of JSON"),
+            ("compare_runs", [sweep, "list.json"], "list.json has no results of"),
+            ("compare_runs", [sweep, "advise.json"], "advise.json has no results of"),
+            ("compare_runs", [sweep, "bare.json"], "bare.json has no rows"),
+            ("compare_runs", ["own.json", "quotient.json"], "do not measure the same"),
+            ("compare_runs", [sweep], "the following arguments are required: after"),
+            ("plot", ["size", "a.svg", "missing.json"], "cannot read missing.json"),
+            ("plot", ["size", "a.svg", "advise.json"], "advise.json has no results of collective.sweep"),
+            ("plot", ["size", "a.svg", sweep, sweep], "drawn from one file"),
+            ("plot", ["size", "missing/a.svg", sweep], "cannot write missing/a.svg"),
+            ("plot", ["size", sweep, sweep], "it must end with .svg"),
+            ("plot", ["error", "a.svg", sweep], f"{sweep} has no results of codec.codec"),
+            ("plot", ["advise", "a.svg", sweep], f"{sweep} has no results of advise.advise"),
+            ("plot", ["link", "a.svg", "advise.json"], "advise.json has no results of"),
+            ("plot", ["link", "a.svg", "--size", "12x", sweep], "'12x' is no size"),
+            ("plot", ["link", "a.svg", "--size", "3g", sweep], "no results for 3 GiB"),
+            ("cluster/model", [], "Usage: model"),
+            ("cluster/model", ["missing.json"], "cannot read missing.json"),
+            ("cluster/model", [sweep], f"{sweep} has no results of cluster.compare"),
+            ("cluster/check", [], "benchmarks/cluster/hosts"),
+            ("cluster/compare.py", ["--hosts", "x"], "'x' is no list of whole numbers"),
+            ("cluster/compare.py", ["--limits", "low"], "'low' is none of default, raised"),
+            ("cluster/compare.py", ["--json", "missing/a.json"], "cannot write missing/a.json"),
+            (timeline, ["missing.json", "a.svg"], "cannot read missing.json"),
+            (timeline, ["empty.json", "a.svg"], "empty.json is no file of JSON"),
+            (timeline, ["other.json", "a.svg"], "other.json is no trace"),
+            (timeline, ["trace.json", "a.svg"], "no event"),
+            (timeline, ["trace.json", "trace.json"], "it must end with .svg")]:
+        run = script(name, *arguments)
+        if run.returncode == 77:
+            continue  # without matplotlib
+        expect(run.returncode == 2, f"status 2: {name} {arguments}", run.stdout + run.stderr)
+        said = run.stdout + run.stderr
+        expect(sentence in said and "Traceback" not in said, f"{sentence}: {name} {arguments}", said)
+    expect(not os.path.exists("a.svg"), "no picture without results")
+
+
+{"compare": test_compare, "plot": test_plot, "made": test_made, "refused": test_refused}[what]()
