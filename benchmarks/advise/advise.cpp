@@ -71,13 +71,13 @@ class Advising {
     machine_ = wring::calibrate(exec, wring::Grid<float>{}, link_);
   }
 
-  /// By `Direct`, where every rank sends to every other one, as it does in a calibration.
+  /// Over the links that a calibration uses, too.
   void warm_up(const Kokkos::DefaultHostExecutionSpace& exec) {
     constexpr int operations = 8;
     const auto made = made_values(std::size_t{1} << 20, static_cast<std::size_t>(link_.rank()));
     const Kokkos::View<float*, Kokkos::HostSpace> in("in", made.size()), out("out", made.size());
     fill(std::span<float>(in.data(), in.size()), std::span<const float>(made));
-    wring::Allreduce<wring::Grid<float>, wring::MpiTransport, wring::Direct> sum({}, link_);
+    wring::Allreduce<wring::Grid<float>, wring::MpiTransport, wring::RecursiveDoubling> sum({}, link_);
     for (int i = 0; i < operations; ++i) sum(exec, in, out, wring::relative_to_rms(0.01));
   }
 
@@ -105,8 +105,7 @@ class Advising {
     fmt::print("{} of {} ranks, one core each, {}; {}\n\n", wring::name_of(settings_.collective), ranks_,
                text_of(settings_.bound), settings_.data.empty() ? "made data" : joined(settings_.data));
     fmt::print("grid on this machine: encode {:.3g} GB/s, combine {:.3g}, decode {:.3g}; compression ratio "
-               "{:.3g} among {} "
-               "ranks\n\n",
+               "{:.3g} among {} ranks\n\n",
                t.encode / 1e9, t.combine / 1e9, t.decode / 1e9, t.ratio, t.ranks);
   }
 
