@@ -166,7 +166,12 @@ std::string draw(const std::vector<Plan>& plans, const std::string& title, int p
 template <Algorithm A>
 void write(const std::string& folder, const std::string& file, const A& algorithm, int ranks,
            const std::string& title, int per_node = 0) {
-  std::ofstream(folder + "/" + file + ".svg") << draw(plans_of(algorithm, {}, ranks), title, per_node);
+  const std::string path = folder + "/" + file + ".svg";
+  std::ofstream picture(path);
+  picture << draw(plans_of(algorithm, {}, ranks), title, per_node);
+  if (picture.flush()) return;
+  std::fprintf(stderr, "draw_plans: cannot write %s\n", path.c_str());
+  std::exit(1);
 }
 
 }  // namespace
@@ -174,7 +179,7 @@ void write(const std::string& folder, const std::string& file, const A& algorith
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "usage: draw_plans FOLDER\n");
-    return 1;
+    return 2;
   }
   const std::string folder = argv[1];
   write(folder, "ring", Ring{}, 4, "Ring: allreduce of 4 ranks, 4 blocks");

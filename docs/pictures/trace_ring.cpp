@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -65,6 +66,7 @@ void trace(const std::string& folder, const std::string& path) {
   });
   std::ofstream file(path);
   wring::write_chrome_trace(file, all);
+  if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
 }  // namespace
@@ -75,5 +77,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   const Kokkos::ScopeGuard kokkos(argc, argv);
-  trace(argv[1], argv[2]);
+  try {
+    trace(argv[1], argv[2]);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "trace_ring: %s\n", error.what());
+    return 1;
+  }
 }
