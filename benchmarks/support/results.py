@@ -4,7 +4,10 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import sys
+
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # who reads only the head of a table gets no traceback
 
 
 def complain(sentence):

@@ -28,7 +28,8 @@ TEST_CASE("sizes") {
   CHECK(size_text(65536) == "64k");
   CHECK(size_text(1000) == "1000");
   CHECK(size_text(0) == "0");
-  for (const char* wrong : {"", "k", "12x", "-1", " 8", "inf", "nan", "-inf", "0x10", "1e19", "9999999999g", "8kk"})
+  for (const char* wrong :
+       {"", "k", "12x", "-1", " 8", "inf", "nan", "-inf", "0x10", "1e19", "9999999999g", "8kk"})
     CHECK_THROWS_AS(size_from(wrong), std::invalid_argument);
 }
 
