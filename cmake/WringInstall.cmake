@@ -24,3 +24,4 @@ configure_package_config_file(
   INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/package/wring-config-version.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/package/wring-config.cmake DESTINATION ${package_folder})
+install(FILES cmake/WringBuildType.cmake DESTINATION ${package_folder} RENAME wring-build-type.cmake)
