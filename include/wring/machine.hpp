@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdlib>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
 
 #include <wring/config.hpp>
 #include <wring/error.hpp>
@@ -44,27 +50,128 @@ inline Machine typical_node() {
   return m;
 }
 
+namespace detail {
+
+/// A figure of a machine, and its name in text and in messages.
+struct MachineFigure {
+  const char* name;
+  double Machine::* value;
+};
+inline constexpr std::array<MachineFigure, 12> machine_figures{
+    {{"latency", &Machine::latency},
+     {"overhead", &Machine::overhead},
+     {"bandwidth", &Machine::bandwidth},
+     {"measure", &Machine::measure},
+     {"encode", &Machine::encode},
+     {"combine", &Machine::combine},
+     {"decode", &Machine::decode},
+     {"launch", &Machine::launch},
+     {"add", &Machine::add},
+     {"copy", &Machine::copy},
+     {"inside_latency", &Machine::inside_latency},
+     {"inside_bandwidth", &Machine::inside_bandwidth}}};
+
+/// Whether a figure may be 0.
+inline bool may_vanish(const MachineFigure& figure) { return figure.value == &Machine::launch; }
+
+}  // namespace detail
+
 /// Throws InvalidArgument if a machine has a speed of zero, or less, or figures so far from 1 that predictions would not be numbers.
 inline void expect_possible(const Machine& m) {
-  const std::array<std::pair<const char*, double>, 11> all{{{"latency", m.latency},
-                                                            {"overhead", m.overhead},
-                                                            {"bandwidth", m.bandwidth},
-                                                            {"measure", m.measure},
-                                                            {"encode", m.encode},
-                                                            {"combine", m.combine},
-                                                            {"decode", m.decode},
-                                                            {"add", m.add},
-                                                            {"copy", m.copy},
-                                                            {"inside_latency", m.inside_latency},
-                                                            {"inside_bandwidth", m.inside_bandwidth}}};
   constexpr double least = 1e-100, greatest = 1e100;  // no sum or product of them overflows
-  for (const auto& [name, value] : all)
-    if (!(value >= least && value <= greatest))
-      throw InvalidArgument("machine: " + std::string(name) + " is " + std::to_string(value) +
-                            ", but must be greater than 0, from 1e-100 to 1e100");
-  if (!(m.launch >= 0 && m.launch <= greatest))
-    throw InvalidArgument("machine: the time of a launch is not 0 to 1e100");
+  for (const auto& figure : detail::machine_figures) {
+    const double value = m.*figure.value;
+    const bool vanishes = detail::may_vanish(figure);
+    if (!(value >= (vanishes ? 0 : least) && value <= greatest))
+      throw InvalidArgument("machine: " + std::string(figure.name) + " is " + std::to_string(value) +
+                            (vanishes ? ", but must be 0 to 1e100"
+                                      : ", but must be greater than 0, from 1e-100 to 1e100"));
+  }
   if (m.ranks_per_node < 1) throw InvalidArgument("machine: a node has less than one rank");
+}
+
+/// A machine as text, to be kept in a file: for each figure a line `name value`, exact to the last bit.
+inline std::string to_string(const Machine& m) {
+  std::string text;
+  std::array<char, 32> digits;
+  for (const auto& figure : detail::machine_figures) {
+    const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), m.*figure.value).ptr;
+    text.append(figure.name).append(" ").append(std::string_view(digits.data(), end)).append("\n");
+  }
+  return text + "ranks_per_node " + std::to_string(m.ranks_per_node) + "\n";
+}
+
+namespace detail {
+
+/// Takes the next word of a line, and the blanks around it, away from its front.
+inline std::string_view take_word(std::string_view& line) {
+  constexpr const char* blanks = " \t\r";
+  line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+  const std::string_view word = line.substr(0, line.find_first_of(blanks));
+  line.remove_prefix(word.size());
+  line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+  return word;
+}
+
+/// Whether all of a word is a number that fits, which is then in `value`.
+inline bool read_number(std::string_view word, int& value) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc() && end == word.data() + word.size();
+}
+inline bool read_number(std::string_view word, double& value) {
+#ifdef __cpp_lib_to_chars
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc() && end == word.data() + word.size();
+#else  // a standard library that reads numbers only as the locale has them
+  const std::string copy(word);
+  char* end = nullptr;
+  value = std::strtod(copy.c_str(), &end);
+  return !word.empty() && end == copy.c_str() + copy.size();
+#endif
+}
+
+template <class Number> void read_figure(std::string_view name, std::string_view word, Number& value) {
+  if (!read_number(word, value))
+    throw InvalidArgument("machine: " + std::string(name) + " is '" + std::string(word) + "', which is no " +
+                          (std::is_integral_v<Number> ? "whole number" : "number") + " that fits");
+}
+
+/// Reads what belongs to a name. Returns the number of the figure; that of ranks per node is the last.
+inline std::size_t read_figure(std::string_view name, std::string_view word, Machine& m) {
+  for (std::size_t i = 0; i < machine_figures.size(); ++i)
+    if (name == machine_figures[i].name) return read_figure(name, word, m.*machine_figures[i].value), i;
+  if (name != "ranks_per_node")
+    throw InvalidArgument("machine: there is no figure '" + std::string(name) + "'");
+  read_figure(name, word, m.ranks_per_node);
+  return machine_figures.size();
+}
+
+}  // namespace detail
+
+/// The machine that `to_string` has written: the same doubles. Lines may come in any order; empty ones, and those that start with #, are
+/// passed over. Throws InvalidArgument, which names the figure, for one that is unknown, missing, there twice, no number, or impossible.
+inline Machine machine_from(std::string_view text) {
+  Machine m;
+  std::array<bool, detail::machine_figures.size() + 1> read{};
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view name = detail::take_word(line), word = detail::take_word(line);
+    if (name.empty() || name.front() == '#') continue;
+    if (!line.empty())
+      throw InvalidArgument("machine: '" + std::string(line) + "' follows the value of " + std::string(name));
+    bool& seen = read[detail::read_figure(name, word, m)];
+    if (seen) throw InvalidArgument("machine: " + std::string(name) + " is there twice");
+    seen = true;
+  }
+  for (std::size_t i = 0; i < read.size(); ++i)
+    if (!read[i])
+      throw InvalidArgument("machine: " +
+                            std::string(i < detail::machine_figures.size() ? detail::machine_figures[i].name
+                                                                           : "ranks_per_node") +
+                            " is missing");
+  expect_possible(m);
+  return m;
 }
 
 }  // namespace wring::inline v0

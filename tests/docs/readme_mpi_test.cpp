@@ -7,7 +7,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -96,6 +100,28 @@ TEST_CASE("the code of docs/algorithms.md does what it says") {
   REQUIRE(all_within(gradient, 0.1, *report.bound));
   REQUIRE(mean.algorithm().machine() == machine);
   REQUIRE(report.algorithm.str().starts_with("automatic: "));
+}
+
+TEST_CASE("the code of docs/performance.md on calibrations that are kept does what it says") {
+  wring::MpiTransport link(MPI_COMM_WORLD);
+  const Exec exec;
+  const Vector gradient = filled("gradient", length, 0.1F);
+  const std::string path = fmt::format("machine_of_{}_ranks.txt", link.size());
+  wring::Allreduce mean(wring::Grid<float>{}, link, wring::Automatic{}, {.operation = wring::mean});
+
+  const wring::Machine machine = mean.calibrate(exec);
+  if (link.rank() == 0) std::ofstream(path) << wring::to_string(machine);
+
+  MPI_Barrier(MPI_COMM_WORLD);
+  // In later runs, on every rank:
+  std::ifstream file(path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  wring::Allreduce later(wring::Grid<float>{}, link, wring::Automatic{wring::machine_from(text)});
+
+  REQUIRE(later.algorithm().machine() == machine);
+  later(exec, gradient, wring::absolute(1e-3));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (link.rank() == 0) std::remove(path.c_str());
 }
 
 TEST_CASE("the code of docs/errors.md does what it says") {

@@ -46,9 +46,7 @@ inline std::string size_text(std::size_t bytes) {
 /// A number for a machine as it is, bit by bit.
 inline std::uint64_t identity_of(const Machine& m) {
   Hasher h;
-  for (const double value : {m.latency, m.overhead, m.bandwidth, m.measure, m.encode, m.combine, m.decode,
-                             m.launch, m.add, m.copy, m.inside_latency, m.inside_bandwidth})
-    h.add(value);
+  for (const MachineFigure& figure : machine_figures) h.add(m.*figure.value);
   return h.add(m.ranks_per_node).value();
 }
 
