@@ -11,10 +11,13 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/grid.hpp>
@@ -216,4 +219,22 @@ TEST_CASE(
   check(None<float>{}, std::nullopt);
   check(wring::Grid<float>{}, wring::relative_to_rms(0.1));
   check(wring::Grid<float>{}, wring::absolute(0.25));
+}
+
+TEST_CASE("report: its names, and all of it, can be printed by fmt and by streams", "[collective][report]") {
+  wring::Report report;
+  report.algorithm = "ring", report.compressor = "grid", report.reason = "as given";
+  report.bytes_given = 4000, report.bytes_sent = 1500, report.bytes_raw = 6000;
+  report.seconds = 0.0025, report.encode_seconds = 1e-3, report.wire_seconds = 1.5e-3;
+  CHECK(fmt::format("{}: {}", report.algorithm, report.reason) == "ring: as given");
+  const std::string without_bound =
+      "ring, grid: 4000 bytes given, 1500 sent, ratio 4, no bound, 2.5 ms (measure 0, encode 1, combine 0, "
+      "decode 0, wire 1.5); as given";
+  CHECK(to_string(report) == without_bound);
+  CHECK(fmt::format("{}", report) == without_bound);
+  report.bound = 1.25e-4;
+  std::ostringstream out;
+  out << report.compressor << " | " << report;
+  CHECK(out.str().starts_with(
+      "grid | ring, grid: 4000 bytes given, 1500 sent, ratio 4, bound 0.000125, 2.5 ms ("));
 }

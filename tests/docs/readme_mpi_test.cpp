@@ -95,7 +95,7 @@ TEST_CASE("the code of docs/algorithms.md does what it says") {
   wring::Allreduce mean(wring::Grid<float>{}, link, wring::Automatic{}, {.operation = wring::mean});
   const wring::Machine machine = mean.calibrate(exec);  // all ranks, once
   const wring::Report report = mean(exec, gradient, wring::relative_to_rms(0.1));
-  fmt::print("{}: {}\n", report.algorithm.c_str(), report.reason.c_str());
+  fmt::print("{}: {}\n", report.algorithm, report.reason);
 
   REQUIRE(all_within(gradient, 0.1, *report.bound));
   REQUIRE(mean.algorithm().machine() == machine);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -14,7 +15,7 @@
 
 namespace wring::inline v0 {
 
-/// Up to 127 characters of text, in place: reports are copied without an allocation.
+/// Up to 127 characters of text, in place: reports are copied without an allocation. Streams and fmt print it.
 class Name {
  public:
   Name() = default;
@@ -29,6 +30,7 @@ class Name {
   std::string str() const { return text_.data(); }
   friend bool operator==(const Name& a, std::string_view b) { return std::string_view(a) == b; }
   friend std::ostream& operator<<(std::ostream& out, const Name& name) { return out << name.c_str(); }
+  friend std::string_view format_as(const Name& name) { return name; }  // for fmt
 
  private:
   std::array<char, 128> text_{};
@@ -66,5 +68,29 @@ struct Report {
                : static_cast<double>(bytes_raw) / static_cast<double>(bytes_sent);
   }
 };
+
+namespace detail {
+
+/// Three digits of a number.
+inline std::string digits_of(double value) {
+  std::array<char, 32> text;
+  const int length = std::snprintf(text.data(), text.size(), "%.3g", value);
+  return {text.data(), static_cast<std::size_t>(std::max(0, length))};
+}
+
+}  // namespace detail
+
+/// A report in a line, for people to read.
+inline std::string to_string(const Report& r) {
+  const auto ms = [](double seconds) { return detail::digits_of(1e3 * seconds); };
+  return r.algorithm.str() + ", " + r.compressor.str() + ": " + std::to_string(r.bytes_given) +
+         " bytes given, " + std::to_string(r.bytes_sent) + " sent, ratio " + detail::digits_of(r.ratio()) +
+         (r.bound ? ", bound " + detail::digits_of(*r.bound) : ", no bound") + ", " + ms(r.seconds) +
+         " ms (measure " + ms(r.measure_seconds) + ", encode " + ms(r.encode_seconds) + ", combine " +
+         ms(r.combine_seconds) + ", decode " + ms(r.decode_seconds) + ", wire " + ms(r.wire_seconds) + "); " +
+         r.reason.str();
+}
+inline std::ostream& operator<<(std::ostream& out, const Report& report) { return out << to_string(report); }
+inline std::string format_as(const Report& report) { return to_string(report); }  // for fmt
 
 }  // namespace wring::inline v0
