@@ -151,10 +151,22 @@ TEST_CASE("the reason has figures, and fits into a report") {
   const Choice compressed = chosen(machine(slow, 4e9), situation(64 << 20, 13));
   CHECK(compressed.reason.starts_with("compressed, "));
   CHECK(contains(compressed.reason, " s predicted; uncompressed ring "));
-  CHECK(contains(compressed.reason, "(ratio 4)"));
+  CHECK(contains(compressed.reason, "(ratio 4 assumed; machine given, 0.1 Gb/s)"));
   const Choice plain = chosen(machine(fast, 1e8), situation(1000));
   CHECK(plain.reason.starts_with("uncompressed, "));
-  CHECK(std::max(compressed.reason.size(), plain.reason.size()) < 128);
+  CHECK(std::max(compressed.reason.size(), plain.reason.size()) + 20 < 192);
+}
+
+TEST_CASE("the reason says what it rests on") {
+  Situation s = situation(1 << 20);
+  Automatic automatic;
+  CHECK(contains(automatic.choose(s).reason, "(ratio 4 assumed; machine assumed, 10 Gb/s)"));
+  CHECK(contains(Automatic(typical_node()).choose(s).reason, "machine assumed"));
+  s.ratio_source = RatioSource::seen;
+  automatic.use(machine(slow, 4e9));
+  CHECK(contains(automatic.choose(s).reason, "(ratio 4 seen; machine calibrated, 0.1 Gb/s)"));
+  s.ratio_source = RatioSource::fixed, s.load.bytes = 8, s.load.combines = true, s.ride = RidesAlong::summed;
+  CHECK(contains(automatic.choose(s).ride_reason, "(ratio 4 fixed; machine calibrated, 0.1 Gb/s)"));
 }
 
 TEST_CASE("a choice is made once, and its plan is the one that is followed") {

@@ -65,7 +65,7 @@ TEST_CASE("automatic over MPI: calibrated, all ranks choose alike, and the bits 
       REQUIRE(std::memcmp(got.data(), expected.data(), n * sizeof(float)) == 0);
       CHECK(report.algorithm.str().starts_with("automatic: "));
       std::string reason = report.reason.str();
-      reason.resize(128);
+      reason.resize(192);
       CHECK(same_everywhere(reason.data(), reason.size()));
     }
   CHECK(sum.algorithm().machine() == machine);

@@ -214,18 +214,19 @@ TEST_CASE("automatic: the least ratio of all ranks counts, on all of them", "[co
     REQUIRE(alike(outcomes));
     return outcomes[0].report.reason.str();
   };
-  CHECK(contains(reason(run(world, sums, constant, std::nullopt)), "(ratio 4)"));  // assumed
-  CHECK(contains(reason(run(world, sums, constant, std::nullopt)), "(ratio 4)"));  // carries what was seen
-  CHECK(contains(reason(run(world, sums, mixed, std::nullopt)), "(ratio 16)"));
+  CHECK(contains(reason(run(world, sums, constant, std::nullopt)), "(ratio 4 assumed; machine given"));
+  CHECK(contains(reason(run(world, sums, constant, std::nullopt)),
+                 "(ratio 4 assumed;"));  // carries what was seen
+  CHECK(contains(reason(run(world, sums, mixed, std::nullopt)), "(ratio 16 seen;"));
   run(world, sums, mixed, std::nullopt);
   const std::string poor = reason(run(world, sums, mixed, std::nullopt));
   CHECK(poor.starts_with("uncompressed"));
-  CHECK(contains(poor, "(ratio 1)"));
+  CHECK(contains(poor, "(ratio 1 seen;"));
   for (int i = 0; i < detail::Experience::memory; ++i)
-    REQUIRE(contains(reason(run(world, sums, constant, std::nullopt)), "(ratio 1)"));
+    REQUIRE(contains(reason(run(world, sums, constant, std::nullopt)), "(ratio 1 seen;"));
   for (int i = 0; i < 2; ++i)  // unknown again
     CHECK(reason(run(world, sums, constant, std::nullopt)).starts_with("compressed"));
-  CHECK(contains(reason(run(world, sums, constant, std::nullopt)), "(ratio 16)"));
+  CHECK(contains(reason(run(world, sums, constant, std::nullopt)), "(ratio 16 seen;"));
 }
 
 TEST_CASE("automatic: a size known beforehand is no matter of experience", "[collective][automatic]") {
@@ -235,9 +236,9 @@ TEST_CASE("automatic: a size known beforehand is no matter of experience", "[col
   for (int i = 0; i < 3; ++i) {
     const auto none = run(world, nones, inputs_of(2, 30000), std::nullopt),
                cast = run(world, casts, inputs_of(2, 30000), std::nullopt);
-    CHECK(contains(none[1].report.reason.str(), "(ratio 1)"));
+    CHECK(contains(none[1].report.reason.str(), "(ratio 1 fixed;"));
     CHECK(none[1].report.reason.str().starts_with("uncompressed"));
-    CHECK(contains(cast[1].report.reason.str(), "(ratio 2)"));
+    CHECK(contains(cast[1].report.reason.str(), "(ratio 2 fixed;"));
     CHECK(cast[1].report.reason.str().starts_with("compressed"));
   }
 }
@@ -345,8 +346,8 @@ TEST_CASE("automatic: a copy learns for itself", "[collective][automatic]") {
   for (int i = 0; i < 2; ++i) run(world, sums, constant, std::nullopt);
   auto copies = sums;
   for (int i = 0; i < 3; ++i) run(world, sums, inputs_of(2, 40000), std::nullopt);
-  CHECK(contains(run(world, sums, constant, std::nullopt)[0].report.reason.str(), "(ratio 1)"));
-  CHECK(contains(run(world, copies, constant, std::nullopt)[0].report.reason.str(), "(ratio 16)"));
+  CHECK(contains(run(world, sums, constant, std::nullopt)[0].report.reason.str(), "(ratio 1 seen;"));
+  CHECK(contains(run(world, copies, constant, std::nullopt)[0].report.reason.str(), "(ratio 16 seen;"));
 }
 
 TEST_CASE("automatic: ratios travel as the greatest threshold that no rank is below",

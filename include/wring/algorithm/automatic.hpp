@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,11 @@ inline std::string size_text(std::size_t bytes) {
   return bytes % 1024 == 0 ? fmt::format("{} KiB", bytes >> 10) : fmt::format("{} B", bytes);
 }
 
+inline const char* text_of(RatioSource source) {
+  constexpr std::array<const char*, 3> words{"assumed", "seen", "fixed"};
+  return words[static_cast<std::size_t>(source)];
+}
+
 /// A number for a machine as it is, bit by bit.
 inline std::uint64_t identity_of(const Machine& m) {
   Hasher h;
@@ -59,7 +65,7 @@ inline std::uint64_t identity_of(const Machine& m) {
 /// Collectives ask it before each operation. What it goes by is equal on all ranks: collective, length, type, operation, the machine, and
 /// the compression ratio that the ranks have last agreed upon (at first, 4 where the compressor does not say). `segment_bytes`, `depth` and
 /// `ride_along_bytes` of the options are chosen, too, unless they differ from their defaults: then they are the user's. The report says what was
-/// chosen and why.
+/// chosen and why, and whether ratio and machine are assumed or known.
 ///
 /// Without a machine it goes by `typical_node()`, until the collective's `calibrate` has measured this one.
 ///
@@ -70,16 +76,12 @@ class Automatic {
 
   Automatic() : Automatic(typical_node()) {}
   /// Throws InvalidArgument for a machine that cannot be.
-  explicit Automatic(const Machine& machine) { use(machine); }
+  explicit Automatic(const Machine& machine) { take(machine, "given"); }
 
   const Machine& machine() const { return machine_; }
 
-  /// Chooses by this machine from now on. It must be the same on all ranks.
-  void use(const Machine& machine) {
-    expect_possible(machine);
-    machine_ = machine, identity_ = detail::identity_of(machine);
-    made_.clear(), next_ = 0;
-  }
+  /// Chooses from now on by this machine, which a calibration has found. It must be the same on all ranks.
+  void use(const Machine& machine) { take(machine, "calibrated"); }
 
   std::uint64_t identity() const { return identity_; }
 
@@ -115,13 +117,20 @@ class Automatic {
                   .segment_bytes = best.segment_bytes,
                   .depth = best.depth,
                   .seconds = best.seconds,
-                  .reason = explain(best, compresses ? plain : compressed, s.load.ratio),
+                  .reason = explain(best, compresses ? plain : compressed, s),
                   .ride_reason = "rode along"};
     if (s.ride && !s.ride_given) consider_riding(s, choice);
     return choice;
   }
 
  private:
+  void take(const Machine& machine, const char* source) {
+    expect_possible(machine);
+    machine_ = machine, identity_ = detail::identity_of(machine);
+    source_ = machine == typical_node() ? "assumed" : source;
+    made_.clear(), next_ = 0;
+  }
+
   /// A situation with all that makes no difference to the choice left out.
   static Situation outline(Situation s) {
     s.load.bytes = detail::rounded_bytes(s.load.bytes);
@@ -146,13 +155,20 @@ class Automatic {
     const double seconds = predict_riding_along(*s.ride, s.task, s.ranks, load, machine_).seconds;
     if (seconds > choice.seconds) return;
     choice.rides_along = true;
-    choice.ride_reason = fmt::format("rode along: {} predicted; {} by {}", detail::time_text(seconds),
-                                     detail::time_text(choice.seconds), detail::Route(choice.variant).name());
+    choice.ride_reason =
+        fmt::format("rode along: {} predicted; {} by {} ({})", detail::time_text(seconds),
+                    detail::time_text(choice.seconds), detail::Route(choice.variant).name(), basis(s));
     choice.seconds = seconds;
   }
 
-  static std::string explain(const detail::Outlook& best, const std::optional<detail::Outlook>& other,
-                             double ratio) {
+  /// What the figures of a reason rest on.
+  std::string basis(const Situation& s) const {
+    return fmt::format("ratio {:.3g} {}; machine {}, {:.3g} Gb/s", s.load.ratio,
+                       detail::text_of(s.ratio_source), source_, 8e-9 * machine_.bandwidth);
+  }
+
+  std::string explain(const detail::Outlook& best, const std::optional<detail::Outlook>& other,
+                      const Situation& s) const {
     const bool compresses = best.route.compressed();
     std::string text =
         fmt::format("{}, {} segments, depth {}: {} predicted", compresses ? "compressed" : "uncompressed",
@@ -160,11 +176,12 @@ class Automatic {
     if (other)
       text += fmt::format("; {} {} {}", compresses ? "uncompressed" : "compressed", other->route.name(),
                           detail::time_text(other->seconds));
-    return text + fmt::format(" (ratio {:.3g})", ratio);
+    return text + " (" + basis(s) + ")";
   }
 
   Machine machine_;
   std::uint64_t identity_ = 0;
+  const char* source_ = "";  ///< of the machine
   detail::Route route_;
   std::vector<std::pair<Situation, Choice>> made_;
   std::size_t next_ = 0;  ///< to be replaced, when there are too many

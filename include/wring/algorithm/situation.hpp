@@ -10,12 +10,17 @@
 
 namespace wring::inline v0 {
 
+/// Where the compression ratio of a load comes from: nobody knows it yet; the ranks have seen it in earlier operations; or pieces have a
+/// fixed size.
+enum class RatioSource { assumed, seen, fixed };
+
 /// What an algorithm is told of an operation that is about to start. All of it is known to every rank in the same way, as far as their
 /// calls agree.
 struct Situation {
   Task task;
   int ranks = 1;
   Load load;  ///< if it is compressed; segments and depth as the user's options say
+  RatioSource ratio_source = RatioSource::assumed;  ///< of `load.ratio`
   bool measured_otherwise =
       false;  ///< whether the inputs are measured first where pieces are not encoded by the plan
   std::optional<RidesAlong> ride;  ///< how the data could travel with the agreement; empty: not at all

@@ -72,8 +72,8 @@ template <class Codec, class Link, class Schedule = Ring> class Allreduce
   }
 };
 
-/// Allreduce with everything chosen for you: `Grid`, and `Automatic`, for `machine`. In place, blocking. Each call chooses anew, and learns
-/// nothing; an object does so once. `options` and `machine` must be equal on all ranks.
+/// Allreduce with everything chosen for you: `Grid`, and `Automatic`, for `machine`. In place, blocking. Each call chooses anew from an
+/// assumed compression ratio, and, unless a `machine` is given, an assumed network of 10 Gb/s; an object with `Automatic` learns and calibrates. `options` and `machine` must be equal on all ranks.
 template <class Exec, class View, class Link>
   requires(ViewLike<View> && Transport<Link>)
 Report allreduce(const Exec& exec, const View& inout, Bound bound, Link& link, Options options = {},

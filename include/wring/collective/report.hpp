@@ -15,7 +15,7 @@
 
 namespace wring::inline v0 {
 
-/// Up to 127 characters of text, in place: reports are copied without an allocation. Streams and fmt print it.
+/// Up to 191 characters of text, in place: reports are copied without an allocation. Streams and fmt print it.
 class Name {
  public:
   Name() = default;
@@ -33,7 +33,7 @@ class Name {
   friend std::string_view format_as(const Name& name) { return name; }  // for fmt
 
  private:
-  std::array<char, 128> text_{};
+  std::array<char, 192> text_{};
 };
 
 /// What one operation did, as this rank saw it. Times are in seconds, sizes in bytes.
@@ -48,7 +48,7 @@ struct Report {
   bool rode_along = false;    ///< the data travelled with the agreement
   Name algorithm;
   Name compressor;
-  Name reason;  ///< why this algorithm and this way
+  Name reason;  ///< why this algorithm and this way, and what that rests on
   std::uint64_t fallback_blocks = 0;
   std::uint64_t encodings =
       0;  ///< pieces encoded by this rank; those added to another in the same pass do not count

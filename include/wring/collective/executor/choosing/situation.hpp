@@ -20,14 +20,21 @@ namespace wring::inline v0::detail {
 inline constexpr double assumed_ratio = 4;  ///< until the ranks have seen one
 
 /// Where compressed pieces have a size known beforehand, their ratio is.
-template <class Codec> double expected_ratio(const Codec& codec, std::optional<double> seen) {
+template <class Codec> std::optional<double> fixed_ratio(const Codec& codec) {
   if constexpr (FixedSizeCompressor<Codec>) {
     constexpr std::size_t n = 4096;
     const double bytes = static_cast<double>(codec.compressed_bytes(n));
-    return bytes > 0 ? static_cast<double>(n * sizeof(typename Codec::value_type)) / bytes : assumed_ratio;
-  } else {
-    return seen.value_or(assumed_ratio);
+    if (bytes > 0) return static_cast<double>(n * sizeof(typename Codec::value_type)) / bytes;
   }
+  return std::nullopt;
+}
+
+/// The ratio to go by, and where it comes from.
+template <class Codec>
+void expect_ratio(Situation& situation, const Codec& codec, std::optional<double> seen) {
+  const std::optional<double> fixed = fixed_ratio(codec);
+  situation.load.ratio = fixed ? *fixed : seen.value_or(assumed_ratio);
+  situation.ratio_source = fixed ? RatioSource::fixed : seen ? RatioSource::seen : RatioSource::assumed;
 }
 
 /// How `RideAlong` would let these data ride, if room is the only limit.
@@ -62,7 +69,7 @@ Situation situation_of(std::span<const Tensor<Codec>> tensors, const Codec& code
     bounded = bounded || t.bound;
     absolute = absolute && t.bound && t.bound->kind == Bound::Kind::absolute;
   }
-  load.ratio = expected_ratio(codec, ratio);
+  expect_ratio(situation, codec, ratio);
   load.combines = CombiningCompressor<Codec>, load.lossless = LosslessCompressor<Codec>;
   load.finishes = FinishingCompressor<Codec> && adds(options.operation);
   load.segment_bytes = options.segment_bytes, load.depth = options.depth;
