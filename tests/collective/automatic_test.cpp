@@ -271,7 +271,7 @@ TEST_CASE("automatic: ranks that disagree hear of it as with any algorithm", "[c
                                 {.field = "options", .options = {.confirm = true}},
                                 {.field = "operation", .options = {.operation = wring::max}},
                                 {.field = "error bound", .bound = relative_to_rms(1e-3)},
-                                {.field = "algorithm", .m = machine(1e6, 1e8)}};
+                                {.field = "node layout, or machine of Automatic", .m = machine(1e6, 1e8)}};
   for (const Case& odd : cases)
     for (const int ranks : {2, 3, 4}) {
       InProcess world(ranks);

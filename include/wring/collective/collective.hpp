@@ -211,7 +211,8 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     job.algorithm = planned().name, job.layout = layout_of(schedule_);
     if constexpr (AdaptiveAlgorithm<Schedule>) {
       constexpr std::uint64_t adaptive = 0xada9;  // unlike any algorithm by itself
-      job.algorithm_hash = detail::Hasher().add(adaptive).add(schedule_.identity()).value();
+      job.algorithm_hash = detail::Hasher().add(adaptive).value();
+      job.layout = detail::Hasher().add(job.layout).add(schedule_.identity()).value();
       job.choice_hash = planned().hash;
     } else {
       job.algorithm_hash = detail::Hasher().add(planned().name_hash).add(planned().hash).value();

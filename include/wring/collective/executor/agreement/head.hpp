@@ -46,7 +46,7 @@ inline constexpr std::array<const char*, field_count> field_names = {
     "compressor",
     "error bound (or scale)",
     "algorithm",
-    "node layout",
+    "node layout, or machine of Automatic",
     "options (segments, riding along, confirm)"};
 
 /// The 256 bytes that open every operation. Their size, their meaning and the pattern of their exchange are the same in every
