@@ -98,6 +98,24 @@ TEST_CASE("calibration: in virtual time it finds the machine of the simulation",
   CHECK_THAT(found.latency + 2 * found.overhead, WithinRel(m.latency + 2 * m.overhead, 0.1));
 }
 
+TEST_CASE("calibration: a link has settled when it gets no faster, or enough time has passed",
+          "[collective][calibration]") {
+  const auto rounds = [](auto seconds_of) {
+    detail::Settling settling;
+    int n = 0;
+    while (!settling.settled()) settling.add(seconds_of(n++));
+    return n;
+  };
+  CHECK(rounds([](int) { return 20e-3; }) == 2);  // a slow link has nothing to warm up
+  CHECK(rounds([](int) { return 4e-3; }) == 3);
+  const int steady = rounds([](int) { return 1e-6; });
+  CHECK(steady > 5);
+  CHECK(rounds([](int n) { return n < 10 ? 1e-4 / (n + 1) : 1e-5; }) == 9 + steady);  // warming up
+  CHECK(rounds([](int n) { return n == 1 ? 1e-3 : 1e-6; }) == steady);                 // disturbed once
+  CHECK(rounds([](int n) { return 1e-6 * (1 - 0.01 * n); }) <= detail::Settling::most_rounds);
+  CHECK(rounds([](int) { return 0; }) == steady);  // a clock that stands still
+}
+
 TEST_CASE("calibration: any compressor, any number of ranks, the same figures everywhere",
           "[collective][calibration]") {
   const int p = GENERATE(1, 2, 3, 4, 7);
@@ -190,7 +208,7 @@ TEST_CASE(
   const Side side = kind == FaultKind::throw_at_test ? Side::receive : Side::send;
   bool any_failed = false;
   for (int rank = 0; rank < p; ++rank)
-    for (std::uint64_t number = 0; number < 18; ++number) {
+    for (std::uint64_t number = 0; number < 50; number += number < 18 ? 1 : 4) {
       InProcess world(p);
       const FaultPlan plan{.faults = {{.kind = kind,
                                        .rank = rank,

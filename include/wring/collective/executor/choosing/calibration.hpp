@@ -71,27 +71,69 @@ class FiguresData final : public ExchangeData {
 
 inline constexpr std::size_t ballast_bytes = 128 * 1024;
 
-/// Bytes that mean nothing. Virtual clocks do not see that they are put together and checked, so they are told.
+/// Bytes that mean nothing, but for the first: how long this rank's latest exchange of them took. A merge keeps the slowest rank's time.
+/// Virtual clocks do not see that they are put together and checked, so they are told.
 template <class Link> class Ballast final : public ExchangeData {
  public:
   void use(Link& link) { link_ = &link, weight_.assign(ballast_bytes, std::byte{1}); }
 
+  double seconds = 0;
+
   std::size_t max_bytes() const override { return ballast_bytes; }
   std::size_t write(std::byte* to) const override {
     std::memcpy(to, weight_.data(), ballast_bytes);
+    std::memcpy(to, &seconds, sizeof seconds);
     spend();
     return ballast_bytes;
   }
-  void merge(std::span<const std::byte>) override { spend(); }
-  void replace(std::span<const std::byte>) override { spend(); }
+  void merge(std::span<const std::byte> from) override {
+    seconds = std::max(seconds, seconds_in(from));
+    spend();
+  }
+  void replace(std::span<const std::byte> from) override {
+    seconds = seconds_in(from);
+    spend();
+  }
 
  private:
+  static double seconds_in(std::span<const std::byte> from) {
+    if (from.size() != ballast_bytes)
+      throw TransportError("bytes of a calibration arrived with the wrong size");
+    double value;
+    std::memcpy(&value, from.data(), sizeof value);
+    return value;
+  }
   void spend() const {
     if constexpr (VirtualTimeTransport<Link>) link_->spend(Work::wire, ballast_bytes);
   }
 
   Link* link_ = nullptr;
   std::vector<std::byte> weight_;
+};
+
+/// Whether a link has warmed up: links are slow at first, until buffers have been touched and connections made. Told the times of exchanges
+/// one after the other, it has settled when several in a row were no faster than the fastest before. Ranks that are told the same times
+/// settle together.
+class Settling {
+ public:
+  static constexpr int most_rounds = 100;
+
+  void add(double seconds) {
+    ++rounds_, ++idle_, spent_ += seconds;
+    if (rounds_ > 1 && seconds >= faster * least_) return;
+    least_ = seconds, idle_ = 0;
+  }
+  bool settled() const {
+    return rounds_ >= most_rounds ||
+           (rounds_ >= least_rounds && (idle_ >= patience || spent_ >= enough_seconds));
+  }
+
+ private:
+  static constexpr int least_rounds = 2, patience = 8;
+  static constexpr double faster = 0.95, enough_seconds = 10e-3;
+
+  double least_ = 0, spent_ = 0;
+  int rounds_ = 0, idle_ = 0;  ///< `idle_`: since the last one that was faster
 };
 
 /// The machine on which the cost model would take as long as was measured. The same doubles on all ranks.
@@ -189,7 +231,9 @@ template <class Codec, class Link, class Exec> class Calibration final
 
  private:
   enum class Stage { measuring, leaving, done, orphaned };
-  static constexpr int empty_rounds = 3, loaded_rounds = 2, last = 1 + empty_rounds + loaded_rounds;
+  /// What the exchanges are for, one after the other.
+  enum class Leg { gathering, loaded, empty, merging };
+  static constexpr int empty_rounds = 5;
 
   Exchange<Link>& current() { return exchanges_[static_cast<std::size_t>(at_ % 2)]; }
   const Exchange<Link>& current() const { return exchanges_[static_cast<std::size_t>(at_ % 2)]; }
@@ -213,9 +257,9 @@ template <class Codec, class Link, class Exec> class Calibration final
     started_ = clock_of(*link_);
   }
 
-  ExchangeData& data(int exchange) {
-    if (exchange == last) return figures_;
-    return exchange > empty_rounds ? static_cast<ExchangeData&>(ballast_) : nothing_;
+  ExchangeData& data() {
+    if (leg_ == Leg::merging) return figures_;
+    return leg_ == Leg::loaded ? static_cast<ExchangeData&>(ballast_) : nothing_;
   }
 
   void open(const Failure& failure) {
@@ -236,7 +280,7 @@ template <class Codec, class Link, class Exec> class Calibration final
 
   void begin(const Head& head) {
     exchange_began_ = clock_of(*link_), busy_ = 0;
-    current().start(*link_, channel(), head, data(at_));
+    current().start(*link_, channel(), head, data());
   }
 
   Progress measure() {
@@ -258,20 +302,29 @@ template <class Codec, class Link, class Exec> class Calibration final
       fail(verdict);
       return finish();
     }
+    if (leg_ == Leg::merging) return succeed();
     note(now - exchange_began_);
-    if (at_ == last) return succeed();
     ++at_;
     begin(head_);
     return Progress::moved;
   }
 
-  /// The first exchange brings the ranks together, the next one warms up.
+  /// Keeps what an exchange has shown, and decides what the next one is for, alike on all ranks: the first brings the ranks together; those
+  /// with ballast go on until the link has settled; then come the empty ones, and the last one merges.
   void note(double seconds) {
     Figures& f = figures_.figures;
     const auto least = [](double& kept, double value) { kept = kept > 0 ? std::min(kept, value) : value; };
-    if (at_ == 0 || at_ == last) return;
-    least(at_ > empty_rounds ? f.loaded : f.empty, seconds);
-    if (at_ <= empty_rounds) least(f.busy, busy_);
+    if (leg_ == Leg::gathering) {
+      leg_ = Leg::loaded;
+    } else if (leg_ == Leg::loaded) {
+      least(f.loaded, seconds);
+      if (++loads_ > 1) settling_.add(ballast_.seconds);  // of the exchange before, on the slowest rank
+      ballast_.seconds = seconds;
+      if (settling_.settled()) leg_ = Leg::empty;
+    } else {
+      least(f.empty, seconds), least(f.busy, busy_);
+      if (++empties_ == empty_rounds) leg_ = Leg::merging;
+    }
   }
 
   Progress succeed() {
@@ -292,9 +345,9 @@ template <class Codec, class Link, class Exec> class Calibration final
     stage_ = Stage::leaving;
     link_->session().soil();
     if (current().running()) current().give_up(*link_, failure_);
-    if (at_ == last) return;
+    if (leg_ == Leg::merging) return;
     ++at_;
-    current().announce(*link_, channel(), head_, failure_, data(at_).max_bytes());
+    current().announce(*link_, channel(), head_, failure_, ballast_bytes);
   }
 
   Progress drain() {
@@ -339,6 +392,9 @@ template <class Codec, class Link, class Exec> class Calibration final
   Head head_;
   std::array<Exchange<Link>, 2> exchanges_;  ///< the current one, and the one before or after
   int at_ = 0;                               ///< which exchange
+  Leg leg_ = Leg::gathering;                 ///< what it is for
+  int loads_ = 0, empties_ = 0;              ///< with ballast, and without: those that have ended
+  Settling settling_;
   FiguresData figures_;
   Ballast<Link> ballast_;
   NoData nothing_;
