@@ -21,6 +21,7 @@ Machine awkward_machine() {
   m.latency = 1.0 / 3e5, m.overhead = std::nextafter(1e-6, 1), m.bandwidth = 1e9 / 7, m.measure = 1e99 / 3;
   m.encode = 1e-100, m.combine = 0x1.fffffffffffffp300;
   m.decode = 0x1.fffffffffffffp40, m.launch = 0, m.add = std::sqrt(2.0) * 1e9, m.copy = 1e9 + 1e-6;
+  m.cached_measure = 0, m.cached_encode = 1e10 / 3, m.cached_decode = 2e10 / 3;
   m.ranks_per_node = 48, m.inside_latency = 0.1, m.inside_bandwidth = 0.3;
   return m;
 }
@@ -85,6 +86,7 @@ TEST_CASE("machine: what is wrong with a text is named") {
   for (const char* value : {"nan", "inf", "1e-320", "1e308"})
     expect_refused(with_line("encode", std::string("encode ") + value), "encode is ");
   expect_refused(with_line("launch", "launch -1e-6"), "launch is -");
+  expect_refused(with_line("cached_add", "cached_add -1"), "cached_add is -1");
   expect_refused(with_line("ranks_per_node", "ranks_per_node 1.5"),
                  "ranks_per_node is '1.5', which is no whole number");
   expect_refused(with_line("ranks_per_node", "ranks_per_node 0"), "less than one rank");

@@ -18,13 +18,13 @@ namespace wring::inline v0 {
 
 /// What a machine and its codec are capable of, as far as the time of a collective depends on it: what a calibration measures, and what
 /// `predict` and `SimulatedNetwork` compute with. Times in seconds, speeds in bytes per second; all from 1e-100 to 1e100, but for
-/// `launch`, which may be 0. The defaults are those of a slow network, 100 Mb/s, and one core.
+/// `launch` and the speeds in the caches, which may be 0. The defaults are those of a slow network, 100 Mb/s, and one core.
 struct Machine {
   double latency = 50e-6;     ///< from the departure of a message's first byte to its arrival
   double overhead = 5e-6;     ///< work of the sender, and of the receiver, per message
   double bandwidth = 12.5e6;  ///< of a node's link, each direction for itself
 
-  // Work of one rank, in bytes of uncompressed values.
+  // Work of one rank, in bytes of uncompressed values that come from memory.
   double measure = 8e9;  ///< the greatest magnitude of an input
   double encode = 4e9;
   double combine = 2e9;  ///< two encoded pieces become one, or one is decoded and added to values
@@ -38,6 +38,9 @@ struct Machine {
   int ranks_per_node = 1;
   double inside_latency = 1e-6;
   double inside_bandwidth = 5e9;  ///< of one rank's link within the node
+
+  // The same work on values that lie in the caches. 0: no faster than from memory.
+  double cached_measure = 0, cached_encode = 0, cached_combine = 0, cached_decode = 0, cached_add = 0;
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
@@ -57,7 +60,7 @@ struct MachineFigure {
   const char* name;
   double Machine::* value;
 };
-inline constexpr std::array<MachineFigure, 12> machine_figures{
+inline constexpr std::array<MachineFigure, 17> machine_figures{
     {{"latency", &Machine::latency},
      {"overhead", &Machine::overhead},
      {"bandwidth", &Machine::bandwidth},
@@ -69,10 +72,46 @@ inline constexpr std::array<MachineFigure, 12> machine_figures{
      {"add", &Machine::add},
      {"copy", &Machine::copy},
      {"inside_latency", &Machine::inside_latency},
-     {"inside_bandwidth", &Machine::inside_bandwidth}}};
+     {"inside_bandwidth", &Machine::inside_bandwidth},
+     {"cached_measure", &Machine::cached_measure},
+     {"cached_encode", &Machine::cached_encode},
+     {"cached_combine", &Machine::cached_combine},
+     {"cached_decode", &Machine::cached_decode},
+     {"cached_add", &Machine::cached_add}}};
+
+/// A speed of work on values from memory, and the one in the caches.
+struct CachedSpeed {
+  double Machine::* from_memory;
+  double Machine::* cached;
+};
+inline constexpr std::array<CachedSpeed, 5> cached_speeds{{{&Machine::measure, &Machine::cached_measure},
+                                                           {&Machine::encode, &Machine::cached_encode},
+                                                           {&Machine::combine, &Machine::cached_combine},
+                                                           {&Machine::decode, &Machine::cached_decode},
+                                                           {&Machine::add, &Machine::cached_add}}};
 
 /// Whether a figure may be 0.
-inline bool may_vanish(const MachineFigure& figure) { return figure.value == &Machine::launch; }
+inline bool may_vanish(const MachineFigure& figure) {
+  return figure.value == &Machine::launch ||
+         std::any_of(cached_speeds.begin(), cached_speeds.end(),
+                     [&](const CachedSpeed& speed) { return figure.value == speed.cached; });
+}
+
+/// Values of up to `cached_bytes` lie in the caches, of `memory_bytes` and more in memory; calibrations measure both.
+inline constexpr std::size_t cached_bytes = 256 * 1024, memory_bytes = 8 * 1024 * 1024;
+
+/// The machine with the speeds at which it works on a vector of so many bytes: between the two lengths, time goes over from one speed to the
+/// other in proportion. Nothing is left of the speeds in the caches.
+inline Machine machine_for(const Machine& machine, std::size_t bytes) {
+  Machine m = machine;
+  const double past = static_cast<double>(std::clamp(bytes, cached_bytes, memory_bytes) - cached_bytes) /
+                      static_cast<double>(memory_bytes - cached_bytes);
+  for (const auto& [from_memory, cached] : cached_speeds) {
+    if (m.*cached > 0) m.*from_memory = 1 / (past / m.*from_memory + (1 - past) / m.*cached);
+    m.*cached = 0;
+  }
+  return m;
+}
 
 }  // namespace detail
 
@@ -82,10 +121,9 @@ inline void expect_possible(const Machine& m) {
   for (const auto& figure : detail::machine_figures) {
     const double value = m.*figure.value;
     const bool vanishes = detail::may_vanish(figure);
-    if (!(value >= (vanishes ? 0 : least) && value <= greatest))
+    if (!((value >= least && value <= greatest) || (vanishes && value == 0)))
       throw InvalidArgument("machine: " + std::string(figure.name) + " is " + std::to_string(value) +
-                            (vanishes ? ", but must be 0 to 1e100"
-                                      : ", but must be greater than 0, from 1e-100 to 1e100"));
+                            ", but must be greater than 0, from 1e-100 to 1e100" + (vanishes ? ", or 0" : ""));
   }
   if (m.ranks_per_node < 1) throw InvalidArgument("machine: a node has less than one rank");
 }

@@ -374,3 +374,28 @@ TEST_CASE("cost: an algorithm that is not as symmetric as it says is found out")
   CHECK_THROWS_AS(predict(Boasting<Ring>{}, {Collective::broadcast, 1}, 3, whole(1), Machine{}),
                   InvalidArgument);
 }
+
+TEST_CASE("cost: short vectors are worked on at the speeds in the caches, long ones at those from memory") {
+  Machine slow = ideal(), fast = ideal(), both = ideal();
+  slow.measure = 1e9, slow.encode = 2e9, slow.combine = 3e9, slow.decode = 4e9, slow.add = 5e9;
+  fast.measure = 2e9, fast.encode = 5e9, fast.combine = 9e9, fast.decode = 8e9, fast.add = 6e9;
+  both = slow;
+  both.cached_measure = fast.measure, both.cached_encode = fast.encode, both.cached_combine = fast.combine;
+  both.cached_decode = fast.decode, both.cached_add = fast.add;
+  const bool combines = GENERATE(false, true);
+  const auto time_of = [&](std::size_t bytes, const Machine& m) {
+    Load load = whole(bytes);
+    load.ratio = 4, load.combines = combines, load.measured = true;
+    return predict(Ring{}, {}, 4, load, m).seconds;
+  };
+  for (const std::size_t bytes : {1000, 256 * 1024})
+    CHECK_THAT(time_of(bytes, both), WithinRel(time_of(bytes, fast)));
+  for (const std::size_t bytes : {8 << 20, 64 << 20})
+    CHECK_THAT(time_of(bytes, both), WithinRel(time_of(bytes, slow)));
+  const std::size_t middle = (256 * 1024 + (8 << 20)) / 2;
+  CHECK_THAT(time_of(middle, both), WithinRel((time_of(middle, fast) + time_of(middle, slow)) / 2, 1e-9));
+  Load load = whole(1000);
+  for (const RidesAlong how : {RidesAlong::summed, RidesAlong::gathered})
+    CHECK_THAT(predict_riding_along(how, {}, 4, load, both).seconds,
+               WithinRel(predict_riding_along(how, {}, 4, load, fast).seconds));
+}

@@ -42,8 +42,8 @@ inline Machine wait_for(StartedCalibration started, std::optional<Deadline> dead
 ///
 /// Collective over the ranks of `link`, like the start of an operation, with the same compressor on all ranks. Blocks, at the longest until
 /// `deadline`; where all ranks share a thread, nobody could move: see `start_calibration` of the collectives. A copy of the compressor
-/// encodes made values, 256 KiB of them. Every rank counts as a node of its own: where ranks share a node's link, all use it at once.
-/// Cost: some milliseconds of work, and exchanges among all ranks: seven of small messages; and of 128 KiB as many as it takes until the link
+/// encodes made values, once 256 KiB of them, which stay in the caches, and once 8 MiB, which do not, for long vectors. Every rank counts as a node of its own: where ranks share a node's link, all use it at once.
+/// Cost: some milliseconds of work, 8 MiB of memory and as much for what is encoded, and exchanges among all ranks: seven of small messages; and of 128 KiB as many as it takes until the link
 /// has warmed up and they become no faster, at least three, no more once they have taken 10 ms. Throws what an operation throws.
 template <class Exec, class Codec, Transport Link>
 Machine calibrate(const Exec& exec, const Codec& codec, Link& link,

@@ -29,7 +29,8 @@ class SimulatedTransport : public detail::LocalLink<SimulatedNetwork, detail::Si
   /// Seconds on the clock of this rank.
   double now() const { return office_->clock(rank_); }
 
-  /// This rank has worked: its clock goes on by what that takes on the network's machine. `bytes` of values, or of a message (`wire`).
+  /// This rank has worked: its clock goes on by what that takes on the network's machine, on values that come from memory.
+  /// `bytes` of values, or of a message (`wire`).
   void spend(Work work, std::size_t bytes) {
     office_->spend(rank_, seconds_for(work, static_cast<double>(bytes)));
   }

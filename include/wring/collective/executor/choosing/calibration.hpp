@@ -37,7 +37,7 @@ struct Figures {
          loaded = 0;  ///< one exchange among all ranks, of heads alone and with `ballast_bytes` each
   double busy = 0;    ///< of an empty one, the work of a rank
 
-  static constexpr std::size_t count = 10;
+  static constexpr std::size_t count = 15;
 };
 static_assert(sizeof(Figures) == Figures::count * sizeof(double) && std::is_trivially_copyable_v<Figures>);
 
@@ -140,8 +140,13 @@ class Settling {
 inline Machine machine_from(const Figures& f, int ranks) {
   Machine m = typical_node();
   const CodecSpeed& c = f.codec;
-  m.measure = 1 / c.measure, m.encode = 1 / c.encode, m.combine = 1 / c.combine, m.decode = 1 / c.decode;
-  m.launch = c.launch, m.add = 1 / c.add, m.copy = 1 / c.copy;
+  const WorkSpeed &far = c.from_memory, &near = c.cached;
+  m.measure = 1 / far.measure, m.encode = 1 / far.encode, m.combine = 1 / far.combine;
+  m.decode = 1 / far.decode, m.add = 1 / far.add;
+  m.cached_measure = 1 / near.measure, m.cached_encode = 1 / near.encode;
+  m.cached_combine = 1 / near.combine, m.cached_decode = 1 / near.decode, m.cached_add = 1 / near.add;
+  for (const auto& [from_memory, cached] : cached_speeds) m.*cached = std::max(m.*cached, m.*from_memory);
+  m.launch = c.launch, m.copy = 1 / c.copy;
   if (ranks == 1) return m;
   const Fold fold(ranks);
   const double rounds = fold.doublings + (fold.even() ? 0 : 2), head = sizeof(Head), ballast = ballast_bytes;
