@@ -139,6 +139,14 @@ struct Codec : Complete {
 #if defined(CASE_bound)
   wring::detail::explain_bound<wring::Cast<wring::half_t>>();
 #endif
+// CASE_cast_to_float first expects: wring: a Cast is to wring::half_t or wring::bhalf_t
+#if defined(CASE_cast_to_float)
+  wring::detail::explain_compressor<wring::Cast<Kokkos::Experimental::half_t>>();
+#endif
+// CASE_cast_to_itself first expects: wring: a Cast to the type that the values already have
+#if defined(CASE_cast_to_itself)
+  wring::detail::explain_compressor<wring::Cast<wring::half_t, wring::half_t>>();
+#endif
 }
 
 }  // namespace

@@ -25,9 +25,12 @@ concept CastTarget = std::same_as<To, half_t> || std::same_as<To, bhalf_t>;
 /// Promises no bound: a value beyond the range saturates, a partial sum too; MEAN divides the complete sum, so that a mean within the
 /// range may saturate with it. Use Grid, or None, where a bound matters.
 /// The choice of `Overflow` must be equal on all ranks.
-template <CastTarget To, FloatElement T = float>
-  requires(!std::same_as<To, T>)
-class Cast {
+template <class To, FloatElement T = float> class Cast {
+  static_assert(CastTarget<To>, "wring: a Cast is to wring::half_t or wring::bhalf_t, 2 bytes on every "
+                                "backend; Kokkos' own half_t and bhalf_t are plain floats on CPUs");
+  static_assert(!CastTarget<To> || !std::same_as<To, T>,
+                "wring: a Cast to the type that the values already have; use None");
+
  public:
   using value_type = T;
 
