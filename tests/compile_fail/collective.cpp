@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a user reads who calls a collective in a way that cannot work.
 #include <wring/collective.hpp>
+#include <wring/collective/checked.hpp>
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/none.hpp>
 #include <wring/transport/in_process.hpp>
@@ -37,15 +38,15 @@ struct NoAlgorithm {};
   spread(exec, data, 0);
   wring::allreduce(exec, data, wring::absolute(1), world.link(0));
 
-// CASE_element_type expects: wring: the views' element type is not the compressor's value_type
+// CASE_element_type first expects: wring: the views' element type is not the compressor's value_type
 #if defined(CASE_element_type)
   sum(exec, doubles);
 #endif
-// CASE_mixed_types expects: wring: input and output must have the same element type
+// CASE_mixed_types first expects: wring: input and output must have the same element type
 #if defined(CASE_mixed_types)
   sum(exec, doubles, data);
 #endif
-// CASE_const_output expects: wring: .*the output must not be const
+// CASE_const_output first expects: wring: .*the output must not be const
 #if defined(CASE_const_output)
   sum(exec, constant);
 #endif
@@ -86,7 +87,60 @@ struct NoAlgorithm {};
 #if defined(CASE_no_algorithm)
   wring::Allreduce wrong(wring::None<float>{}, link, NoAlgorithm{});
 #endif
-// CASE_no_exec expects: wring: the first argument must be a Kokkos execution space
+// CASE_element_type_of_grid first expects: wring: the views' element type is not the compressor's value_type
+#if defined(CASE_element_type_of_grid)
+  wring::Allreduce(wring::Grid<float>{}, link)(exec, doubles, wring::absolute(1));
+#endif
+// CASE_element_type_in_group first expects: wring: the views' element type is not the compressor's value_type
+#if defined(CASE_element_type_in_group)
+  sum(exec, wring::group(wring::item(data), wring::item(doubles)));
+#endif
+// CASE_element_type_checked first expects: wring: the views' element type is not the compressor's value_type
+#if defined(CASE_element_type_checked)
+  wring::Checked(std::move(sum))(exec, doubles);
+#endif
+// CASE_exec_left_out first expects: wring: the first argument must be a Kokkos execution space
+#if defined(CASE_exec_left_out)
+  sum(data, wring::absolute(1));
+#endif
+// CASE_exec_left_out_alone first expects: wring: the first argument must be a Kokkos execution space
+#if defined(CASE_exec_left_out_alone)
+  sum(data);
+#endif
+// CASE_exec_left_out_of_scatter first expects: wring: the first argument must be a Kokkos execution space
+#if defined(CASE_exec_left_out_of_scatter)
+  scatter(constant, other, counts, wring::absolute(1));
+#endif
+// CASE_exec_left_out_of_broadcast first expects: wring: the first argument must be a Kokkos execution space
+#if defined(CASE_exec_left_out_of_broadcast)
+  static_cast<void>(spread.start(data, 0));
+#endif
+// CASE_vector first expects: wring: data are given as a Kokkos::View
+#if defined(CASE_vector)
+  sum(exec, std::vector<float>(10));
+#endif
+// CASE_item_alone first expects: wring: data are given as a Kokkos::View
+#if defined(CASE_item_alone)
+  sum(exec, wring::item(data));
+#endif
+// CASE_free_vector first expects: wring: data are given as a Kokkos::View
+#if defined(CASE_free_vector)
+  std::vector<float> values(10);
+  wring::allreduce(exec, values, wring::absolute(1), link);
+#endif
+// CASE_free_pointer first expects: wring: data are given as a Kokkos::View
+#if defined(CASE_free_pointer)
+  wring::broadcast(exec, data.data(), 0, wring::absolute(1), link);
+#endif
+// CASE_free_group first expects: wring: a group needs a collective object
+#if defined(CASE_free_group)
+  wring::allreduce(exec, wring::group(wring::item(data)), wring::absolute(1), link);
+#endif
+// CASE_free_exec_left_out first expects: wring: the first argument must be a Kokkos execution space
+#if defined(CASE_free_exec_left_out)
+  wring::reduce_scatter(constant, other, counts, wring::absolute(1), link);
+#endif
+// CASE_no_exec first expects: wring: the first argument must be a Kokkos execution space
 #if defined(CASE_no_exec)
   sum(3, data);
 #endif

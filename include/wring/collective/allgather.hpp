@@ -35,4 +35,12 @@ Report allgather(const Exec& exec, const In& in, const Out& out, std::span<const
                                                                                         bound);
 }
 
+/// Any other call does not compile, and says why.
+template <class... Args>
+  requires detail::MistakenFreeCall<Args...>
+Report allgather(const Args&...) {
+  detail::explain_beginning<Args...>();
+  return {};
+}
+
 }  // namespace wring::inline v0

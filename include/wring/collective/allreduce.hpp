@@ -66,6 +66,14 @@ template <class Codec, class Link, class Schedule = Ring> class Allreduce
     return this->start_group(Collective::allreduce, 0, exec, std::move(tensors));
   }
 
+  /// Any other call does not compile, and says why.
+  template <class... Args>
+    requires detail::MistakenCall<Args...>
+  Request start(const Args&...) {
+    detail::explain_beginning<Args...>();
+    return {};
+  }
+
   /// The blocking form of each `start`; a trailing deadline limits the wait.
   template <class Exec, class... Args> Report operator()(const Exec& exec, const Args&... args) {
     return detail::start_and_wait([&](const auto&... a) { return start(exec, a...); }, args...);
@@ -80,6 +88,14 @@ Report allreduce(const Exec& exec, const View& inout, Bound bound, Link& link, O
                  const Machine& machine = typical_node()) {
   return Allreduce(Grid<typename View::non_const_value_type>{}, link, Automatic(machine),
                    options)(exec, inout, bound);
+}
+
+/// Any other call does not compile, and says why.
+template <class... Args>
+  requires detail::MistakenFreeCall<Args...>
+Report allreduce(const Args&...) {
+  detail::explain_beginning<Args...>();
+  return {};
 }
 
 }  // namespace wring::inline v0

@@ -43,6 +43,14 @@ template <class Codec, class Link, class Schedule = Ring> class Broadcast
     return this->start_group(Collective::broadcast, root, exec, std::move(tensors));
   }
 
+  /// Any other call does not compile, and says why.
+  template <class... Args>
+    requires detail::MistakenCall<Args...>
+  Request start(const Args&...) {
+    detail::explain_beginning<Args...>();
+    return {};
+  }
+
   /// The blocking form of each `start`; a trailing deadline limits the wait.
   template <class Exec, class... Args> Report operator()(const Exec& exec, const Args&... args) {
     return detail::start_and_wait([&](const auto&... a) { return start(exec, a...); }, args...);
@@ -56,6 +64,14 @@ Report broadcast(const Exec& exec, const View& data, int root, Bound bound, Link
                  const Machine& machine = typical_node()) {
   return Broadcast(Grid<typename View::non_const_value_type>{}, link, Automatic(machine),
                    options)(exec, data, root, bound);
+}
+
+/// Any other call does not compile, and says why.
+template <class... Args>
+  requires detail::MistakenFreeCall<Args...>
+Report broadcast(const Args&...) {
+  detail::explain_beginning<Args...>();
+  return {};
 }
 
 }  // namespace wring::inline v0

@@ -51,6 +51,14 @@ class CollectiveByRank : public BasicCollective<Codec, Link, Schedule> {
     return this->start_group(which, 0, exec, std::move(tensors));
   }
 
+  /// Any other call does not compile, and says why.
+  template <class... Args>
+    requires detail::MistakenCall<Args...>
+  Request start(const Args&...) {
+    detail::explain_beginning<Args...>();
+    return {};
+  }
+
   /// The blocking form of each `start`; a trailing deadline limits the wait.
   template <class Exec, class... Args> Report operator()(const Exec& exec, const Args&... args) {
     return detail::start_and_wait([&](const auto&... a) { return start(exec, a...); }, args...);

@@ -11,6 +11,7 @@
 #include <wring/collective/checked/check.hpp>
 #include <wring/collective/request.hpp>
 #include <wring/compressor/concept.hpp>
+#include <wring/detail/call_diagnostics.hpp>
 #include <wring/error.hpp>
 
 namespace wring::inline v0 {
@@ -95,16 +96,12 @@ template <class Collective> class Checked {
 
   /// Starts an operation; its check runs within `test` and `wait`.
   template <class Exec, class... Args> CheckedRequest start(const Exec& exec, const Args&... args) {
-    if (const auto last = last_.lock(); last && !last->ended())
-      throw InvalidArgument("this object has an operation in flight: wait for it", collective_.link().rank());
-    if constexpr ((std::is_same_v<Args, Bound> || ...)) detail::explain_bound<Codec, Exec>();
-    collective_.options().confirm = true;
-    const auto call = detail::checked_call(args...);
-    const auto check = std::make_shared<Check>(collective_.link(), subject(call.root), piece_bytes_);
-    check->keep(exec, call.tensors);
-    check->begin(collective_.start(exec, args...));
-    last_ = check;
-    return CheckedRequest(check);
+    if constexpr (detail::MistakenCall<Exec, Args...>) {
+      detail::explain_beginning<Exec, Args...>();
+      return {};
+    } else {
+      return start_call(exec, args...);
+    }
   }
 
   /// The blocking form of each `start`; a trailing deadline limits the wait.
@@ -113,6 +110,27 @@ template <class Collective> class Checked {
   }
 
  private:
+  template <class Exec, class... Args> CheckedRequest start_call(const Exec& exec, const Args&... args) {
+    if (const auto last = last_.lock(); last && !last->ended())
+      throw InvalidArgument("this object has an operation in flight: wait for it", collective_.link().rank());
+    if constexpr ((std::is_same_v<Args, Bound> || ...)) detail::explain_bound<Codec, Exec>();
+    collective_.options().confirm = true;
+    const auto call = detail::checked_call(args...);
+    if constexpr (!detail::explain_call<Codec, Exec, std::remove_cvref_t<decltype(call.tensors.items)>>())
+      return {};
+    else
+      return start_checked(exec, call, args...);
+  }
+
+  template <class Exec, class Call, class... Args>
+  CheckedRequest start_checked(const Exec& exec, const Call& call, const Args&... args) {
+    const auto check = std::make_shared<Check>(collective_.link(), subject(call.root), piece_bytes_);
+    check->keep(exec, call.tensors);
+    check->begin(collective_.start(exec, args...));
+    last_ = check;
+    return CheckedRequest(check);
+  }
+
   typename Check::Subject subject(int root) const {
     return {Collective::kind, collective_.options().operation, root,
             collective_.compressor().identity().name + " over " + collective_.algorithm().name()};

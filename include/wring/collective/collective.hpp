@@ -24,6 +24,7 @@
 #include <wring/collective/options.hpp>
 #include <wring/collective/request.hpp>
 #include <wring/collective/timeline.hpp>
+#include <wring/detail/call_diagnostics.hpp>
 #include <wring/detail/compressor_diagnostics.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/detail/transport_diagnostics.hpp>
@@ -79,14 +80,15 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
  protected:
   template <class Exec, class... Items>
   Request start_group(Collective collective, int root, const Exec& exec, Group<Items...> tensors) {
-    return start_items(collective, root, exec, tensors.items);
+    if constexpr (detail::explain_call<Codec, Exec, decltype(tensors.items)>())
+      return start_items(collective, root, exec, tensors.items);
+    else
+      return {};
   }
 
   /// Starts an operation over the views of `items`.
   template <class Exec, class Items> Request start_items(Collective collective, int root, const Exec& exec,
                                                          Items& items) {
-    static_assert(Kokkos::is_execution_space_v<Exec>,
-                  "wring: the first argument must be a Kokkos execution space instance");
     expect_channels();
     expect_idle();
     auto views = detail::plain_items<Exec>(items);

@@ -36,4 +36,12 @@ Report reduce_scatter(const Exec& exec, const In& in, const Out& out, std::span<
                                                                                             counts, bound);
 }
 
+/// Any other call does not compile, and says why.
+template <class... Args>
+  requires detail::MistakenFreeCall<Args...>
+Report reduce_scatter(const Args&...) {
+  detail::explain_beginning<Args...>();
+  return {};
+}
+
 }  // namespace wring::inline v0

@@ -112,11 +112,18 @@ class [[nodiscard]] Request {
 
 namespace detail {
 
+template <class... Args> constexpr bool ends_with_deadline() {
+  if constexpr (sizeof...(Args) == 0)
+    return false;
+  else
+    return std::is_same_v<std::tuple_element_t<sizeof...(Args) - 1, std::tuple<Args...>>, Deadline>;
+}
+
 /// Starts and waits; a deadline at the end of the arguments is for the wait.
 template <class Start, class... Args> Report start_and_wait(Start start, const Args&... args) {
   constexpr std::size_t n = sizeof...(Args);
   const auto all = std::tie(args...);
-  if constexpr (n > 0 && std::is_same_v<std::tuple_element_t<n - 1, std::tuple<Args...>>, Deadline>) {
+  if constexpr (ends_with_deadline<Args...>()) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return start(std::get<I>(all)...).wait(std::get<n - 1>(all));
     }(std::make_index_sequence<n - 1>());

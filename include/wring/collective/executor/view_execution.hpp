@@ -4,7 +4,6 @@
 #include <Kokkos_Core.hpp>
 
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,21 +30,7 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
   }
 
  private:
-  template <class In, class Out> static void check_types() {
-    using Value = std::remove_const_t<typename In::value_type>;
-    static_assert(
-        std::is_same_v<Value, typename Out::value_type>,
-        "wring: input and output must have the same element type, and the output must not be const");
-    static_assert(std::is_same_v<Value, T>,
-                  "wring: the views' element type is not the compressor's value_type");
-    static_assert(In::rank() <= 8 && Out::rank() <= 8, "wring: views have at most eight dimensions");
-    static_assert(Kokkos::SpaceAccessibility<Exec, typename In::memory_space>::accessible &&
-                      Kokkos::SpaceAccessibility<Exec, typename Out::memory_space>::accessible,
-                  "wring: the execution space cannot access the memory of the views");
-  }
-
   template <class In, class Out> static Operand<T> operand(const Item<In, Out>& item) {
-    check_types<In, Out>();
     const auto &in = view_within(item.in), &out = view_within(item.out);
     return {in.data(),  out.data(),  shape_of(in),           shape_of(out),
             item.bound, item.counts, adaptor_of<T>(item.in), adaptor_of<T>(item.out)};
