@@ -123,7 +123,8 @@ inline void expect_possible(const Machine& m) {
     const bool vanishes = detail::may_vanish(figure);
     if (!((value >= least && value <= greatest) || (vanishes && value == 0)))
       throw InvalidArgument("machine: " + std::string(figure.name) + " is " + std::to_string(value) +
-                            ", but must be greater than 0, from 1e-100 to 1e100" + (vanishes ? ", or 0" : ""));
+                            ", but must be greater than 0, from 1e-100 to 1e100" +
+                            (vanishes ? ", or 0" : ""));
   }
   if (m.ranks_per_node < 1) throw InvalidArgument("machine: a node has less than one rank");
 }
