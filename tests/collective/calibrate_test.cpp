@@ -140,9 +140,9 @@ TEST_CASE("calibration: any compressor, any number of ranks, the same figures ev
     const Machine& m = sums[0].algorithm().machine();
     for (const auto& [from_memory, cached] : detail::cached_speeds) CHECK(m.*cached >= m.*from_memory);
   };
-  check(Grid<float>{}), check(Grid<double>{}), check(Grid<half_t>{});
+  check(Grid<float>{}), check(Grid<double>{}), check(Grid<half_t>{}), check(Grid<bhalf_t>{});
   check(None<float>{}), check(None<int>{}), check(None<Kokkos::complex<double>>{});
-  check(Cast<half_t>{});
+  check(Cast<half_t>{}), check(Cast<bhalf_t, half_t>{});
 }
 
 TEST_CASE(

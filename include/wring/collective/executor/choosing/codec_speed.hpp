@@ -128,8 +128,16 @@ template <class Codec, class Link, class Exec> class CodecStopwatch {
   }
   using RealPart = std::conditional_t<sizeof(T) % 8 == 0, double, float>;
 
+  /// Well above the rounding of a sum of two to the type.
+  static constexpr double allowed_error() {
+    if constexpr (FloatElement<T>)
+      return std::max(0.02, 40 * FloatTraits<T>::unit_roundoff);
+    else
+      return 0.02;
+  }
+
   void prepare() {
-    constexpr double error = 0.02;
+    constexpr double error = allowed_error();
     if constexpr (PreparedCompressor<Codec, Exec>)
       codec_.prepare(
           {.ranks = most_ranks, .total = count, .max_abs = 4, .allowed_error = error, .measured = true});
