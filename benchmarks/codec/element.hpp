@@ -120,7 +120,8 @@ template <wring::FloatElement T> void register_element(Registry& registry) {
   register_codec("grid_power_of_two", Grid({StepKind::power_of_two, false}), registry);
   register_codec("grid_delta", Grid({StepKind::short_step, true}), registry);
   register_codec("entropy_grid", wring::EntropyGrid<T>(), registry);
-  register_codec("entropy_grid_delta", wring::EntropyGrid<T>({.grid = {StepKind::short_step, true}}), registry);
+  register_codec("entropy_grid_delta", wring::EntropyGrid<T>({.grid = {StepKind::short_step, true}}),
+                 registry);
 }
 
 }  // namespace wring_benchmark

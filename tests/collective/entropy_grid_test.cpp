@@ -16,9 +16,10 @@ namespace {
 
 template <class T> EntropyGrid<T> codec_for(unsigned variant) {
   using Codec = EntropyGrid<T>;
-  return Codec({.grid = {.step = variant % 2 ? Grid<T>::StepKind::power_of_two : Grid<T>::StepKind::short_step,
-                         .delta = variant / 2 % 2 == 1},
-                .stage = variant / 4 % 2 ? Codec::Stage::distribution : Codec::Stage::everywhere});
+  return Codec(
+      {.grid = {.step = variant % 2 ? Grid<T>::StepKind::power_of_two : Grid<T>::StepKind::short_step,
+                .delta = variant / 2 % 2 == 1},
+       .stage = variant / 4 % 2 ? Codec::Stage::distribution : Codec::Stage::everywhere});
 }
 
 template <class T> void same_as_grid(int most_ranks, double scale, const Lengths& lengths, unsigned stride) {
@@ -28,20 +29,24 @@ template <class T> void same_as_grid(int most_ranks, double scale, const Lengths
     const unsigned variant = static_cast<unsigned>(random_bits(5, number++) % 64);
     call.codec = codec_for<T>(variant);
     call.bound = wring::absolute(scale * std::pow(10, variant / 8 % 4));
-    auto inputs = make_inputs<T>(call, ranks, n, uneven, [](std::size_t k, std::uint64_t seed) {
-      return real_numbers<T>(k, seed);
-    });
+    auto inputs = make_inputs<T>(call, ranks, n, uneven,
+                                 [](std::size_t k, std::uint64_t seed) { return real_numbers<T>(k, seed); });
     if (variant % 5 == 0)
       for (auto& input : inputs)
         for (std::size_t i = 3; i < input.size(); i += 701) input[i] = to_element<T>(i % 2 ? NAN : INFINITY);
     INFO(describe(call, ranks, algorithm, n) << ", bound " << call.bound->value << ", variant " << variant);
     const auto got = collect(algorithm, call, inputs);
     REQUIRE(judge(call, inputs, got, call.bound->value) == "");
-    Call<Grid<T>> plain{.collective = call.collective, .options = call.options, .bound = call.bound,
-                        .root = call.root, .in_place = call.in_place, .counts = call.counts, .world = call.world};
-    plain.codec = Grid<T>(typename Grid<T>::Options{
-        .step = variant % 2 ? Grid<T>::StepKind::power_of_two : Grid<T>::StepKind::short_step,
-        .delta = variant / 2 % 2 == 1});
+    Call<Grid<T>> plain{.collective = call.collective,
+                        .options = call.options,
+                        .bound = call.bound,
+                        .root = call.root,
+                        .in_place = call.in_place,
+                        .counts = call.counts,
+                        .world = call.world};
+    plain.codec = Grid<T>(typename Grid<T>::Options{.step = variant % 2 ? Grid<T>::StepKind::power_of_two
+                                                                        : Grid<T>::StepKind::short_step,
+                                                    .delta = variant / 2 % 2 == 1});
     const auto expected = collect(algorithm, plain, inputs);
     for (std::size_t r = 0; r < expected.results.size(); ++r)
       REQUIRE(same_bits(got.results[r], expected.results[r]));

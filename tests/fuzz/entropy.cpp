@@ -13,13 +13,15 @@ void chunks(Input input) {
   const std::size_t n = 1 + input.below(9000);
   const Exactly<std::byte> bytes(input.rest());
   Exactly<std::int32_t> portable(n), other(n);
-  const bool good = accepts([&] { decode_chunk(bytes.span(), portable.span().data(), n, coder_for(Level::portable)); });
+  const bool good =
+      accepts([&] { decode_chunk(bytes.span(), portable.span().data(), n, coder_for(Level::portable)); });
   for (const Level level : {Level::avx2, Level::avx512}) {
     if (!can_run(level)) continue;
     const bool also = accepts([&] { decode_chunk(bytes.span(), other.span().data(), n, coder_for(level)); });
     require(good == also, "only one of two coders accepts a chunk");
     if (good)
-      require(std::memcmp(portable.span().data(), other.span().data(), n * 4) == 0, "two coders read different integers");
+      require(std::memcmp(portable.span().data(), other.span().data(), n * 4) == 0,
+              "two coders read different integers");
   }
 }
 
@@ -49,7 +51,12 @@ template <class T> void pieces(Input input) {
   c.ranks = 1 + static_cast<int>(input.below(9));
   c.count = c.total = input.below(3000);
   c.phase = wring::Phase::final;
-  codec.prepare({.collective = c.collective, .ranks = c.ranks, .total = c.total, .max_abs = 1, .allowed_error = 0.05, .measured = true});
+  codec.prepare({.collective = c.collective,
+                 .ranks = c.ranks,
+                 .total = c.total,
+                 .max_abs = 1,
+                 .allowed_error = 0.05,
+                 .measured = true});
   Exactly<std::byte> scratch(codec.scratch_bytes(c.count)), out(codec.max_combined_bytes(c.count, c.ranks));
   c.scratch = scratch.span();
   const Exactly<std::byte> piece(input.rest());

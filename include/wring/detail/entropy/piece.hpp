@@ -220,7 +220,8 @@ struct ChunkDecoder {
     grid::Planes planes;
     if (codes) planes.read(codes, m);
     const i32 first_base = w.base;
-    w = grid::emit(kernels.words, grid::Widths{32, false}, q, ored, m, codes ? &planes : nullptr, payload_at(offset));
+    w = grid::emit(kernels.words, grid::Widths{32, false}, q, ored, m, codes ? &planes : nullptr,
+                   payload_at(offset));
     w.base = first_base;
     head.set(b, w);
     return w.bytes;

@@ -90,7 +90,8 @@ constexpr std::size_t largest_piece(std::size_t n, bool delta, std::size_t raw, 
                     packed = lanes<Q> * static_cast<std::size_t>(widest) / 8,
                     row = packed > lanes<Q> * raw ? packed : lanes<Q> * raw;
   const std::size_t most = std::numeric_limits<std::size_t>::max() / (row == 0 ? 1 : row);
-  const std::size_t fixed = layout.payload_at + layout.blocks * planes_bytes + (n == 0 ? 0 : 64);  // lines may not be full
+  const std::size_t fixed =
+      layout.payload_at + layout.blocks * planes_bytes + (n == 0 ? 0 : 64);  // lines may not be full
   return saturating_add(rows > most ? std::numeric_limits<std::size_t>::max() : rows * row, fixed);
 }
 
