@@ -84,6 +84,8 @@ class Advising {
   void advise(const TrialFigures& trial) {
     machine_.measure = trial.measure > 0 ? trial.measure : machine_.measure;
     machine_.encode = trial.encode, machine_.combine = trial.combine, machine_.decode = trial.decode;
+    // The calibration's own values, in the caches, say nothing of these data.
+    machine_.cached_measure = machine_.cached_encode = machine_.cached_combine = machine_.cached_decode = 0;
     const Adviser adviser({settings_.collective, 0}, ranks_, trial.ratio,
                           settings_.bound.kind != wring::Bound::Kind::absolute);
     print_heading(trial);
