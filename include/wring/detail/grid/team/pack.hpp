@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <wring/detail/grid/layout.hpp>
 #include <wring/detail/grid/team/sources.hpp>
 
 /// A piece is written in two passes over its source: what each block needs, then the blocks themselves.
