@@ -149,7 +149,7 @@ TEST_CASE("a mean whose sum overflows is the same on all ranks without a bound t
   const auto check = []<class T>(T, double x) {
     for (const AnyCompressor<T>& compressor : all_compressors<T>())
       for (const AnyAlgorithm& algorithm : all_algorithms(3)) {
-        if (compressor.name.starts_with("grid")) continue;  // asks for a bound
+        if (compressor.bounded && !compressor.adds_values) continue;  // asks for a bound
         AnyCall<T> call;
         call.options.operation = wring::mean;
         const auto got = compressor.collect(algorithm, call, constant<T>(3, x));
@@ -203,8 +203,9 @@ TEST_CASE("values in the upper half of a range take no more bits than they need"
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = to_element<T>(low + static_cast<double>(i % 2));
     const Case<T> all{.inputs = {x, x}, .bound = absolute(0.4), .collectives = {Collective::allgather}};
     hold(all);
-    everywhere(all, [](const AnyCompressor<T>& compressor, const AnyCall<T>&, const Collected<T>& got) {
+    everywhere(all, [](const AnyCompressor<T>& compressor, const AnyCall<T>& call, const Collected<T>& got) {
       if (!compressor.name.starts_with("grid") || got.outcomes[0].report.rode_along) return;
+      if (call.options.segment_bytes < 4096) return;  // headers show
       INFO(got.outcomes[0].report.ratio());
       REQUIRE(got.outcomes[0].report.ratio() > 1.4);
     });

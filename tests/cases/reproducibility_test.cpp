@@ -170,7 +170,7 @@ TEST_CASE("what was rounded on its way is rounded at its owner too: all copies a
                       const Collected<float>& got) {
     REQUIRE((all_ok(got.outcomes) && got.intact));
     for (const auto& y : got.results) REQUIRE(same_bits(y, got.results[0]));
-    if (compressor.name.starts_with("none")) return;
+    if (compressor.bounded && compressor.adds_values) return;  // keeps every bit
     for (std::size_t r = 0; r < 3; ++r) {  // the owner's part has been replaced
       if (call.collective == Collective::broadcast && static_cast<int>(r) != call.root) continue;
       const std::size_t first = call.collective == Collective::allgather ? 64 * r : 0;
