@@ -31,7 +31,8 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
 
  private:
   template <class In, class Out> static Operand<T> operand(const Item<In, Out>& item) {
-    const auto &in = view_within(item.in), &out = view_within(item.out);
+    const auto& in = view_within(item.in);
+    const auto& out = view_within(item.out);
     return {in.data(),  out.data(),  shape_of(in),           shape_of(out),
             item.bound, item.counts, adaptor_of<T>(item.in), adaptor_of<T>(item.out)};
   }
