@@ -139,7 +139,7 @@ template <class T> std::optional<GridParameters::Form> integers_for(const Reques
 /// Bits that the quanta and partial sums of agreed inputs need (W1), at most 62; for inputs that are not known yet, max_abs = 0, too, and
 /// where blocks of full width will be asked for.
 inline int width_for(const Request& r, const GridParameters& p) {
-  if (r.max_abs == 0 || r.wide) return 62;
+  if (!(r.max_abs > 0) || r.wide) return 62;  // a magnitude from a forged message may be anything
   const double terms = r.sums() ? r.ranks : 1;
   const double sum = up(up(terms * up(r.max_abs / p.step)) + 0.5 * terms);
   if (!(sum < 0x1p60)) return 62;
