@@ -38,13 +38,17 @@ template <class Codec> class Case {
 
   Case(const DataSet& set, std::size_t bytes, wring::Bound bound, Codec codec)
       : mine(bytes / sizeof(T)), theirs(count()), decoded(count()), copy(count()), codec_(codec), encoded_(0),
-        other_(0), combined_(0) {
+        other_(0), combined_(0), scratch_(0) {
     fill(mine.span(), set.mine), fill(theirs.span(), set.theirs);
     measure(bound);
     context_.ranks = 2, context_.count = context_.total = count();
     prepare();
     encoded_ = Buffer<std::byte>(codec_.max_compressed_bytes(count()));
     other_ = Buffer<std::byte>(codec_.max_compressed_bytes(count()));
+    if constexpr (wring::ScratchCompressor<Codec>) {
+      scratch_ = Buffer<std::byte>(codec_.scratch_bytes(count()));
+      context_.scratch = scratch_.span();
+    }
     if constexpr (combines) combined_ = Buffer<std::byte>(codec_.max_combined_bytes(count(), 2));
     other_size_ = codec_.compress(Exec(), values(theirs), other_.span(), context_);
     encode();
@@ -152,7 +156,7 @@ template <class Codec> class Case {
 
   Codec codec_;
   wring::Context context_;
-  Buffer<std::byte> encoded_, other_, combined_;
+  Buffer<std::byte> encoded_, other_, combined_, scratch_;
   std::size_t size_ = 0, other_size_ = 0, combined_size_ = 0;
   double max_abs_ = 0, root_mean_square_ = 0, allowed_error_ = 0;
 };

@@ -10,6 +10,7 @@
 #include <wring/compressor/grid.hpp>
 #include <wring/detail/entropy/piece.hpp>
 #include <wring/detail/spaces.hpp>
+#include <wring/error.hpp>
 
 namespace wring::inline v0 {
 
@@ -132,6 +133,8 @@ template <FloatElement T> class EntropyGrid {
 
   std::span<std::byte> scratch(std::size_t slot, const Context& context) const {
     const std::size_t bytes = room(context.count);
+    if (context.scratch.size() < 3 * bytes)
+      throw CodecError("EntropyGrid: scratch memory of scratch_bytes() is missing");
     return context.scratch.subspan(slot * bytes, bytes);
   }
 
