@@ -171,7 +171,7 @@ TEST_CASE("what was rounded on its way is rounded at its owner too: all copies a
     REQUIRE((all_ok(got.outcomes) && got.intact));
     for (const auto& y : got.results) REQUIRE(same_bits(y, got.results[0]));
     if (compressor.bounded && compressor.adds_values) return;  // keeps every bit
-    for (std::size_t r = 0; r < 3; ++r) {  // the owner's part has been replaced
+    for (std::size_t r = 0; r < 3; ++r) {                      // the owner's part has been replaced
       if (call.collective == Collective::broadcast && static_cast<int>(r) != call.root) continue;
       const std::size_t first = call.collective == Collective::allgather ? 64 * r : 0;
       const std::vector<float> own(got.results[r].begin() + static_cast<std::ptrdiff_t>(first),
