@@ -3,8 +3,8 @@
 """Prints the frequencies in include/wring/detail/entropy/scales.hpp.
 
 A scale is a distribution of quanta with a given mean magnitude: a generalised Gaussian density exp(-|t|^1.25), which lies between
-those of Laplace and Gauss, quantised with thresholds 0.55, 1.5, 2.5, ... Blocks of gradients are closer to it than to either
-(docs/gradients.md); scaled to frequencies out of 4096. The escape is what lies beyond the last symbol, or 1.
+those of Laplace and Gauss, quantised with thresholds 0.55, 1.5, 2.5, ... Blocks of gradients take about as few bits with it as with
+tables made for them; scaled to frequencies out of 4096. The escape is what lies beyond the last symbol, or 1.
 """
 import math
 
