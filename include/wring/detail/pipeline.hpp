@@ -13,6 +13,30 @@ namespace wring::inline v0::detail {
 /// Pieces begin at multiples of this many values of their block.
 inline constexpr std::size_t unit_values = 512;
 
+/// How a block is cut into segments: as few as `most` units each allow, all as long as one another, but for the last one.
+struct Segmentation {
+  std::size_t units = 1;     ///< of a segment
+  std::size_t segments = 1;  ///< at least one, if only an empty one
+  std::size_t full = 0;      ///< those that are not shorter
+
+  constexpr Segmentation() = default;
+  constexpr Segmentation(std::size_t block_units, std::size_t most) {
+    const std::size_t fewest = block_units / most + (block_units % most != 0);
+    if (fewest == 0) return;
+    units = block_units / fewest + (block_units % fewest != 0);
+    segments = block_units / units + (block_units % units != 0);
+    full = block_units / units;
+  }
+
+  /// Those in flight at once: from four segments on no more than half, which keeps the temporary memory at one and a half vectors
+  /// (docs/algorithms.md).
+  constexpr std::size_t in_flight(int depth) const {
+    const auto most = static_cast<std::size_t>(depth);
+    const std::size_t few = segments < 4 ? segments : full / 2;
+    return most < few ? most : few;
+  }
+};
+
 /// The sends of one segment that may be on their way.
 inline constexpr std::size_t sends_in_flight = 4;
 

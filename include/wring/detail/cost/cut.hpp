@@ -21,15 +21,16 @@ class Cut {
                       n = static_cast<std::size_t>(std::max(1, blocks));
     const std::size_t units = divided(load.bytes, unit), longest = divided(units, n);
     const std::size_t step = std::max<std::size_t>(1, load.segment_bytes / unit);
-    all_ = std::max<std::size_t>(1, divided(longest, step));
-    depth_ = std::min<std::size_t>(static_cast<std::size_t>(load.depth), all_);
+    const Segmentation cut(longest, step);
+    all_ = cut.segments;
+    depth_ = cut.in_flight(load.depth);
     followed_ = follow_all ? all_ : std::min(all_, rounds * depth_);
     filled_ = units < n ? static_cast<double>(units) / static_cast<double>(n) : 1;
     if (longest == 0) return;
     const double block = static_cast<double>(load.bytes) / static_cast<double>(std::min(n, units)),
                  of_unit = block / static_cast<double>(longest);
-    full_ = of_unit * static_cast<double>(std::min(step, longest));
-    last_ = of_unit * static_cast<double>(longest - (all_ - 1) * step);
+    full_ = of_unit * static_cast<double>(cut.units);
+    last_ = of_unit * static_cast<double>(longest - (all_ - 1) * cut.units);
   }
 
   std::size_t depth() const { return depth_; }

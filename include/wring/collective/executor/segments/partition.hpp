@@ -27,7 +27,7 @@ class Partition {
   /// everything: data that compress unevenly from place to place still give all ranks nearly the same number of bytes to send. The
   /// stripes depend on lengths and blocks alone, so that no result depends on the segments.
   void cut_evenly(const Plan& plan, std::span<const std::size_t> lengths, std::size_t segment_values) {
-    reset(plan.blocks, segment_values);
+    reset(plan.blocks);
     std::size_t units = 0;
     for (const std::size_t n : lengths) units += units_of(n);
     std::size_t item = 0, item_begin = 0;  // the tensor that `begin` lies in, and where that begins, in units
@@ -45,12 +45,13 @@ class Partition {
         }
       }
     }
+    segment(segment_values);
   }
 
   /// One count per rank: reduce-scatter and allgather. `counts[i * ranks + r]` values of tensor i belong to rank r; the tensor
   /// holds them in the order of ranks, whatever the order of the plan's blocks.
   void cut_by_owner(const Plan& plan, std::span<const std::size_t> counts, std::size_t segment_values) {
-    reset(plan.blocks, segment_values);
+    reset(plan.blocks);
     const auto ranks = static_cast<std::size_t>(plan.ranks);
     offsets_.resize(ranks + 1);
     for (std::size_t i = 0; i * ranks < counts.size(); ++i) {
@@ -61,18 +62,18 @@ class Partition {
         append(b, i, offsets_[owner], offsets_[owner + 1]);
       }
     }
+    segment(segment_values);
   }
 
-  std::size_t segments() const {
-    std::size_t longest = 0;
-    for (const Block& block : blocks_) longest = std::max(longest, block.padded);
-    return std::max<std::size_t>(1, (longest + segment_values_ - 1) / segment_values_);
-  }
+  std::size_t segments() const { return segmentation_.segments; }
+  /// Those in flight at once.
+  std::size_t depth(int most) const { return segmentation_.in_flight(most); }
 
   /// Calls `visit(PieceRange)` for every piece of a block's segment, in order.
   template <class Visit> void pieces(int block, std::size_t segment, Visit visit) const {
     const Block& b = blocks_[static_cast<std::size_t>(block)];
-    const std::size_t begin = segment * segment_values_, end = begin + segment_values_;
+    const std::size_t length = segmentation_.units * unit_values, begin = segment * length,
+                      end = begin + length;
     for (std::size_t r = first_run(b, begin); r < b.runs.size() && b.runs[r].at < end; ++r) {
       const Run& run = b.runs[r];
       const std::size_t from = std::max(begin, run.at) - run.at, to = std::min(end - run.at, run.count);
@@ -103,10 +104,16 @@ class Partition {
     return units / n * b + units % n * b / n;
   }
 
-  void reset(int blocks, std::size_t segment_values) {
+  void reset(int blocks) {
     blocks_.resize(static_cast<std::size_t>(blocks));
     for (Block& block : blocks_) block.runs.clear(), block.padded = 0;
-    segment_values_ = std::max(unit_values, segment_values / unit_values * unit_values);
+  }
+
+  /// The longest block says how all of them are cut; a segment has `values` at most, or one unit.
+  void segment(std::size_t values) {
+    std::size_t longest = 0;
+    for (const Block& block : blocks_) longest = std::max(longest, block.padded);
+    segmentation_ = Segmentation(longest / unit_values, std::max<std::size_t>(1, values / unit_values));
   }
 
   void append(std::size_t block, std::size_t item, std::size_t first, std::size_t last) {
@@ -124,7 +131,7 @@ class Partition {
 
   std::vector<Block> blocks_;
   std::vector<std::size_t> offsets_;
-  std::size_t segment_values_ = unit_values;
+  Segmentation segmentation_;
 };
 
 }  // namespace wring::inline v0::detail

@@ -32,14 +32,14 @@ template <class Codec, class Link, class Exec> class Segments {
     unsent_.clear();
   }
 
-  /// Cuts the tensors and begins the first segments, `Options::depth` of them.
+  /// Cuts the tensors and begins the first segments.
   void start(std::span<const std::size_t> counts, int first_channel) {
     first_channel_ = first_channel;
     s_.cut(counts);
     s_.report.segments = count_ = s_.partition.segments();
     next_ = 0;
     uses_.analyse(s_.plan);
-    const auto depth = std::min<std::size_t>(static_cast<std::size_t>(s_.options.depth), count_);
+    const std::size_t depth = s_.partition.depth(s_.options.depth);
     while (segments_.size() < depth) segments_.push_back(std::make_unique<Segment<Codec, Link, Exec>>(s_));
     depth_ = depth;
     for (auto& segment : active()) start(*segment);
