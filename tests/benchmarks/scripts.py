@@ -125,6 +125,10 @@ def test_refused():
             file.write(content)
     write("own.json", row("a", 1, 0.1))
     write("quotient.json", {**row("a", 1, 0.1), "of_mpi": 1, "of_mpi_quarter": 1, "of_mpi_three_quarters": 1})
+    with open("sweep.allreduce.json") as file:
+        elsewhere = json.load(file)
+    elsewhere["settings"]["link"] = "another"
+    write("elsewhere.json", elsewhere)
     sweep, timeline = "sweep.allreduce.json", "../docs/pictures/draw_timeline.py"
     for name, arguments, sentence in [
             ("compare_runs", ["missing.json", sweep], "cannot read missing.json"),
@@ -136,7 +140,7 @@ def test_refused():
             ("compare_runs", [sweep], "the following arguments are required: after"),
             ("plot", ["size", "a.svg", "missing.json"], "cannot read missing.json"),
             ("plot", ["size", "a.svg", "advise.json"], "advise.json has no results of collective.sweep"),
-            ("plot", ["size", "a.svg", sweep, sweep], "drawn from one file"),
+            ("plot", ["size", "a.svg", sweep, "elsewhere.json"], "they are no one picture"),
             ("plot", ["size", "missing/a.svg", sweep], "cannot write missing/a.svg"),
             ("plot", ["size", sweep, sweep], "it must end with .svg"),
             ("plot", ["error", "a.svg", sweep], f"{sweep} has no results of codec.codec"),
