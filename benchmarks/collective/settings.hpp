@@ -19,7 +19,9 @@ inline constexpr const char* usage = R"(usage: mpirun ... benchmark.collective.s
   --collective   allreduce (default), reduce_scatter, allgather or broadcast
   --sizes        bytes of the whole vector, with k, m, g            (default 8,1k,64k,1m,4m,16m,64m)
   --compressors  of none,grid,cast (to bfloat16)                    (default all)
-  --algorithms   of ring,direct,recursive_doubling,halving_doubling,automatic (default all)
+  --algorithms   of ring,direct,recursive_doubling,halving_doubling,hierarchical,automatic
+                 (default: all but hierarchical)
+  --node         ranks of a node, for hierarchical (default: those that share memory)
   --bound        rms:FRACTION, range:FRACTION or absolute:ERROR     (default rms:0.1)
   --data         files of float32, one per rank, taken in turn      (default: a made signal)
   --segment, --depth, --ride-along   wring's options                (default: the library's)
@@ -38,6 +40,7 @@ struct Settings {
   wring::Bound bound{};
   wring::Options options{};
   std::string mpi{}, label{}, link{}, json{};
+  int node = 0;       ///< ranks of a node; 0: those that share memory
   int repeat = 0;     ///< 0: adaptive
   double budget = 0;  ///< seconds
 };
@@ -77,7 +80,8 @@ inline Settings settings_from(Arguments& arguments) {
   s.sizes = arguments.list("sizes", "8,1k,64k,1m,4m,16m,64m", vector_size_from);
   s.compressors = arguments.choices("compressors", "none,grid,cast", {"none", "grid", "cast"});
   const std::string algorithms = "ring,direct,recursive_doubling,halving_doubling,automatic";
-  s.algorithms = arguments.choices("algorithms", algorithms, split(algorithms));
+  s.algorithms = arguments.choices("algorithms", algorithms, split(algorithms + ",hierarchical"));
+  s.node = arguments.count("node", "0");
   s.bound = arguments.of("bound", "rms:0.1", bound_from);
   s.data = arguments.list("data", "");
   s.options = options_from(arguments);

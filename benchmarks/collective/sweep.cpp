@@ -62,7 +62,9 @@ class Sweep {
  public:
   explicit Sweep(Prepared& prepared)
       : settings_(prepared.settings), data_(prepared.data), json_(prepared.json), link_(MPI_COMM_WORLD),
-        forced_(settings_.collective), nodes_(nodes()) {}
+        forced_(settings_.collective), nodes_(nodes()) {
+    if (settings_.node == 0) settings_.node = (link_.size() + nodes_ - 1) / nodes_;
+  }
 
   /// Whether all results were right.
   bool run() {
@@ -105,7 +107,7 @@ class Sweep {
         .add("nodes", nodes_);
     settings.add("bound", text_of(settings_.bound)).add("data", joined(settings_.data, ","));
     settings.add("segment_bytes", settings_.options.segment_bytes).add("depth", settings_.options.depth);
-    settings.add("ride_along_bytes", settings_.options.ride_along_bytes);
+    settings.add("ride_along_bytes", settings_.options.ride_along_bytes).add("node", settings_.node);
     settings.add("link", settings_.link).add("label", settings_.label);
     all.add("benchmark", "collective.sweep");
     all.add_raw("machine", machine_text());
@@ -119,7 +121,7 @@ class Sweep {
     return object.add("mpi", mpi_version()).text();
   }
 
-  const Settings& settings_;
+  Settings& settings_;
   const std::vector<float>& data_;
   ResultFile& json_;
   wring::MpiTransport link_;

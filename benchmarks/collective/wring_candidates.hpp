@@ -35,10 +35,12 @@ class AnySchedule {
   std::function<wring::Plan(wring::Task, int, int)> plan_;
 };
 
-inline AnySchedule schedule_from(const std::string& name) {
+/// `node`: ranks of a node, which matters to `Hierarchical` alone.
+inline AnySchedule schedule_from(const std::string& name, int node) {
   if (name == "ring") return wring::Ring{};
   if (name == "direct") return wring::Direct{};
   if (name == "recursive_doubling") return wring::RecursiveDoubling{};
+  if (name == "hierarchical") return wring::Hierarchical<>(node);
   return wring::HalvingDoubling{};
 }
 
@@ -63,7 +65,7 @@ class WringCandidates {
     if (algorithm == "automatic")
       complete(c, compressor, wring::Automatic{});
     else
-      complete(c, compressor, schedule_from(algorithm));
+      complete(c, compressor, schedule_from(algorithm, settings_.node));
     return c;
   }
 
