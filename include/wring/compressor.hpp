@@ -9,3 +9,4 @@
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>
+#include <wring/compressor/packed_words.hpp>

@@ -56,6 +56,8 @@ struct Agreed {
   double max_abs = 0;     ///< greatest |x| over the finite inputs of all ranks
   std::optional<double> allowed_error;  ///< the user's bound on the result, absolute, if one was asked for
   bool measured = false;                ///< whether max_abs was measured (it is when a bound was asked for)
+  bool finite =
+      false;  ///< no input of any rank has NaN or infinities: looked for where the compressor sums words
   bool wide =
       false;  ///< whether this rank will be asked for the wide form: room for it, no more; not the same on every rank
 };
@@ -116,6 +118,12 @@ concept CombiningCompressor =
       { codec.combine(exec, a, a, out, context) } -> std::convertible_to<std::size_t>;
       { constant.reproducible() } -> std::convertible_to<bool>;
     };
+
+/// Pieces are 64-bit words whose sums, modulo 2^64, are the pieces of sums: `static constexpr bool sums_words = true`. Once prepared, a
+/// piece of n values always has max_compressed_bytes(n) bytes, a multiple of 8, of one term or of many. Then the transport itself can
+/// add them up, which knows nothing of what is in them (`Native`).
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept WordSummingCompressor = CombiningCompressor<C, Exec> && requires { requires C::sums_words; };
 
 /// Can be prepared before the inputs are known: `prepare` with max_abs = 0 sets the parameters for all inputs that are not too large, and
 /// `a.interchangeable(b)`, both prepared, says whether pieces of one mean the same to the other, bit by bit. What is too large

@@ -78,12 +78,8 @@ template <FloatElement T> class Grid {
   /// The error of one encoding of |values| <= max_abs with the step that was chosen; 0 before, for any error
   /// can be prepared for.
   double error(double max_abs) const {
-    if (!prepared_ || parameters_.form == Form::values || max_abs == 0) return 0;
-    const double half = 0.5 * parameters_.step,
-                 most = std::min(detail::grid::up(max_abs + half), FloatTraits<T>::greatest);
-    const double rounding =
-        detail::grid::up(detail::grid::result_roundoff<T>(false) * most) + FloatTraits<T>::least_subnormal;
-    return detail::grid::up(half + detail::grid::up(rounding));
+    if (!prepared_ || parameters_.form == Form::values) return 0;
+    return detail::grid::error_of_one<T>(parameters_.step, max_abs);
   }
 
   std::size_t max_compressed_bytes(std::size_t n) const {

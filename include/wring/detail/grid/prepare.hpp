@@ -80,6 +80,14 @@ template <class T> double result_rounding(const Request& r) {
   return up(up(result_roundoff<T>(r.averages()) * most) + eta);
 }
 
+/// The error of one encoding of |values| <= max_abs with a step.
+template <class T> double error_of_one(double step, double max_abs) {
+  if (max_abs == 0) return 0;
+  const double half = 0.5 * step, most = std::min(up(max_abs + half), FloatTraits<T>::greatest);
+  const double rounding = up(result_roundoff<T>(false) * most) + FloatTraits<T>::least_subnormal;
+  return up(half + up(rounding));
+}
+
 template <class T> constexpr int largest_exponent = std::is_same_v<T, double> ? 1021 : 125;
 
 /// The greatest allowed step that is no larger than `most`, and such that 2^shift steps are allowed too;
@@ -197,23 +205,28 @@ template <class T> double attainable_error(Request r) {
   return r.error * 1.006;
 }
 
+/// What is asked of a codec of this name. Throws InvalidArgument where it is nothing that can be promised.
+inline Request request_of(const char* codec, const Agreed& agreed, bool power_of_two, bool delta) {
+  if (!agreed.allowed_error)
+    throw InvalidArgument(fmt::format("{} needs a bound on the result: ask for absolute(E), "
+                                      "relative_to_range(e) or relative_to_rms(e)",
+                                      codec));
+  const double error = *agreed.allowed_error;
+  if (!(error >= 0) || error > std::numeric_limits<double>::max())
+    throw InvalidArgument(fmt::format("{}: the bound {} is not a finite number >= 0", codec, error));
+  return {agreed.collective, agreed.operation, agreed.ranks, agreed.max_abs, error, power_of_two, delta,
+          agreed.wide};
+}
+
 /// Chooses or throws: InvalidArgument where nothing was asked that Grid can promise, BoundUnattainable where
 /// it cannot be kept.
 template <class T> GridParameters choose_parameters(const Agreed& agreed, bool power_of_two, bool delta) {
-  if (!agreed.allowed_error)
-    throw InvalidArgument(
-        "Grid needs a bound on the result: ask for absolute(E), relative_to_range(e) or relative_to_rms(e)");
-  const double error = *agreed.allowed_error;
-  if (!(error >= 0) || error > std::numeric_limits<double>::max())
-    throw InvalidArgument(fmt::format("Grid: the bound {} is not a finite number >= 0", error));
-  const Request request{
-      agreed.collective, agreed.operation, agreed.ranks, agreed.max_abs, error, power_of_two, delta,
-      agreed.wide};
+  const Request request = request_of("Grid", agreed, power_of_two, delta);
   if (const auto p = parameters_for<T>(request)) return *p;
   throw BoundUnattainable(fmt::format("Grid<{}>: an error of {} cannot be promised for the {} of {} ranks "
                                       "with magnitudes up to {}; {:.3g} can",
-                                      FloatTraits<T>::name, error, name_of(agreed.operation), agreed.ranks,
-                                      agreed.max_abs, attainable_error<T>(request)));
+                                      FloatTraits<T>::name, request.error, name_of(agreed.operation),
+                                      agreed.ranks, agreed.max_abs, attainable_error<T>(request)));
 }
 
 }  // namespace wring::inline v0::detail::grid

@@ -196,6 +196,8 @@ template <class Codec, class Link, class Exec> class Agreement {
       if constexpr (FloatElement<T>) {
         const Doing doing(s_, Work::measure, t.in.size_bytes());
         t.magnitudes = measure<T>(s_.exec, t.in, t.bound->kind, workspace_);
+        if constexpr (WordSummingCompressor<Codec, Exec>)
+          t.magnitudes.special_values = has_special_values<T>(s_.exec, t.in) ? 1 : 0;
       }
     }
     if (s_.tensors.size() == 1 && s_.tensors[0].bound)

@@ -76,7 +76,8 @@ struct Head {
         std::uint64_t high, low;
       } squares = {0, 0};
     };
-    std::int32_t index = 0, kind = 0;
+    std::int32_t index = 0;
+    std::int16_t kind = 0, special_values = 0;
   } input;
 
   /// Where a rank has failed, words take the place of all behind the first field, the version: what else could be compared?
@@ -90,7 +91,8 @@ struct Head {
 
   void set_input(const Magnitudes& m, Bound::Kind kind) {
     input = {};
-    input.max_abs = m.max_abs, input.kind = static_cast<std::int32_t>(kind);
+    input.max_abs = m.max_abs, input.kind = static_cast<std::int16_t>(kind);
+    input.special_values = static_cast<std::int16_t>(m.special_values);
     if (kind == Bound::Kind::rms) {
       input.squares.high = m.squares.high, input.squares.low = m.squares.low, input.index = m.squares.index;
     } else {
@@ -100,8 +102,8 @@ struct Head {
 
   Magnitudes magnitudes() const {
     Magnitudes m;
-    m.max_abs = input.max_abs;
-    if (input.kind == static_cast<std::int32_t>(Bound::Kind::rms)) {
+    m.max_abs = input.max_abs, m.special_values = static_cast<std::uint64_t>(input.special_values);
+    if (input.kind == static_cast<std::int16_t>(Bound::Kind::rms)) {
       m.squares = {input.squares.high, input.squares.low, input.index};
     } else {
       m.least = input.range.least, m.greatest = input.range.greatest;

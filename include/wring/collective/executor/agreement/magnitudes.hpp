@@ -69,9 +69,11 @@ struct Magnitudes {
   double max_abs = 0;
   double least = std::numeric_limits<double>::infinity(), greatest = -std::numeric_limits<double>::infinity();
   SumOfSquares squares;
+  std::uint64_t special_values =
+      0;  ///< 1: there are NaN or infinities; looked for where the compressor sums words
 
   void merge(const Magnitudes& other) {
-    max_abs = std::max(max_abs, other.max_abs);
+    max_abs = std::max(max_abs, other.max_abs), special_values |= other.special_values;
     least = std::min(least, other.least), greatest = std::max(greatest, other.greatest);
     squares.merge(other.squares);
   }
@@ -181,6 +183,33 @@ template <class T> struct MeasureValues {
     }
   }
 };
+
+/// Counts values_per_task values per index, as 0 or 1: whether there are any that are not finite.
+template <class T> struct FindSpecialValues {
+  const T* values;
+  std::size_t count;
+
+  KOKKOS_FUNCTION void operator()(std::size_t task, int& found) const {
+    const std::size_t first = task * values_per_task;
+    const std::size_t last = first + values_per_task < count ? first + values_per_task : count;
+    using Wide = typename FloatTraits<T>::Wide;
+    Wide all = 0;  // x - x is 0, or NaN
+    for (std::size_t i = first; i < last; ++i) all += widen(values[i]) - widen(values[i]);
+    found |= all == 0 ? 0 : 1;
+  }
+};
+
+/// Whether any value is NaN or an infinity. Synchronises.
+template <class T, class Exec> bool has_special_values(const Exec& exec, std::span<const T> values) {
+  int found = 0;
+  const std::size_t tasks = (values.size() + values_per_task - 1) / values_per_task;
+  const Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>> policy(exec, 0, tasks);
+  if (tasks > 0)
+    Kokkos::parallel_reduce("wring::measure", policy, FindSpecialValues<T>{values.data(), values.size()},
+                            Kokkos::BOr<int>(found));
+  exec.fence("wring::measure");
+  return found != 0;
+}
 
 /// Measures on `exec`; `workspace` is host-accessible memory that the caller keeps between calls. Synchronises.
 template <class T, class Exec, class Space>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include <wring/collective/executor/agreement/division.hpp>
 #include <wring/collective/executor/shared.hpp>
@@ -20,6 +21,8 @@ template <class S, class Tensor> Agreed agreed_parameters(const S& s, Tensor& t)
            .measured = t.bound.has_value(),
            .wide = s.wide};
   if (!t.bound) return a;
+  if constexpr (WordSummingCompressor<std::remove_cvref_t<decltype(*t.codec)>>)
+    a.finite = t.magnitudes.special_values == 0;
   const double values = static_cast<double>(t.total) * (reduces(a.collective) ? a.ranks : 1);
   t.error = absolute_error(*t.bound, t.magnitudes, a.collective, a.operation, a.ranks, values);
   a.allowed_error = t.error;
