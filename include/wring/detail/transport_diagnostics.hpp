@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -85,6 +86,10 @@ template <class T> constexpr void explain_transport_abilities() {
       tells_time == spends_time,
       "wring: the transport has one of the members now(), which returns the seconds of a virtual clock, and "
       "spend(wring::Work, std::size_t), which moves it on, but not the other: see docs/concepts.md");
+  constexpr bool sums = requires(T& link, std::span<std::uint64_t> words) { link.sum_words(words); };
+  static_assert(!sums || WordSummingTransport<T>, "wring: the transport has a member sum_words, which must "
+                                                  "take std::span<std::uint64_t> and return a Request: see "
+                                                  "docs/concepts.md");
 }
 
 template <class T> constexpr void explain_transport() {

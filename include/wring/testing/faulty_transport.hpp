@@ -151,6 +151,20 @@ template <Transport Link> class FaultyTransport
     return request;
   }
 
+  /// Sums have no faults of their own; a rank that has stopped or died takes no part in them.
+  Request sum_words(std::span<std::uint64_t> words)
+    requires WordSummingTransport<Link>
+  {
+    if (dead_) throw TransportError("faulty transport: " + who() + " has died", rank());
+    Request request;
+    request.sends_ = true;
+    if (stopped_)
+      static_cast<void>(open(request, nullptr, 0));
+    else
+      request.inner_ = link_->sum_words(words);
+    return request;
+  }
+
   std::optional<std::size_t> test(Request& request) {
     tick();
     if (stopped_) return dead_ ? die_of(request) : std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -53,6 +54,15 @@ template <class T>
 concept VirtualTimeTransport = Transport<T> && requires(T& link, Work work, std::size_t bytes) {
   { link.now() } -> std::convertible_to<double>;
   link.spend(work, bytes);
+};
+
+/// A transport that can add up words of all ranks: `sum_words(words)` starts it and returns a request at once. Every rank takes part, with the
+/// same number of words, and all ranks start their sums in the same order; each word becomes the sum of that of all ranks modulo 2^64, the
+/// same on all of them. The words stay in place, and are not looked at, until `test(request)` reports their bytes. Several sums may be in
+/// flight. `cancel` may refuse: the other ranks still wait for what this one has given.
+template <class T>
+concept WordSummingTransport = Transport<T> && requires(T& link, std::span<std::uint64_t> words) {
+  { link.sum_words(words) } -> std::same_as<typename T::Request>;
 };
 
 /// Moves every operation in flight on a link. Users call it between pieces of their computation.

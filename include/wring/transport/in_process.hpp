@@ -16,6 +16,7 @@
 #include <wring/detail/transport/local_link.hpp>
 #include <wring/detail/transport/queue.hpp>
 #include <wring/detail/transport/run_ranks.hpp>
+#include <wring/detail/transport/sums.hpp>
 #include <wring/error.hpp>
 #include <wring/transport/concept.hpp>
 
@@ -45,6 +46,8 @@ struct Posting {
   std::size_t length = 0;  ///< what `test` reports
   int polls = 0;           ///< tests left until delivery
   bool sends = false, buffered = false, delivered = false, truncated = false;
+  bool sums = false, summed = false;  ///< of a sum; all ranks have come to it
+  Summand summand{};
   bool requested = false;       ///< a request refers to it
   std::vector<std::byte> kept;  ///< the message, if its sender may reuse the bytes before it is delivered
 };
@@ -56,7 +59,7 @@ class PostOffice {
 
   PostOffice(int ranks, const InProcessOptions& options)
       : options_(options), random_(options.seed), sends_(static_cast<std::size_t>(ranks)),
-        receives_(static_cast<std::size_t>(ranks)) {}
+        receives_(static_cast<std::size_t>(ranks)), sums_(ranks) {}
 
   Posting* send(int from, int to, int channel, std::span<const std::byte> bytes) {
     Posting* posting = fresh(from, to, channel, bytes.size());
@@ -77,8 +80,23 @@ class PostOffice {
     return posting;
   }
 
+  Posting* sum(int rank, std::span<std::uint64_t> words) {
+    Posting* posting = fresh(rank, rank, 0, words.size_bytes());
+    posting->sums = true, posting->length = posting->size;
+    posting->summand = {words, {}};
+    sums_.join(index(rank), posting, [this](std::span<Posting* const> all, bool fit) {
+      for (Posting* p : all) {
+        ++events_;
+        p->summed = true, p->truncated = !fit, p->polls = polls();
+        if (!p->requested) recycle(p);
+      }
+    });
+    return posting;
+  }
+
   /// Whether the bytes of this posting are the caller's again.
   bool completed(Posting& posting) {
+    if (posting.sums) return posting.delivered = posting.delivered || (posting.summed && come(posting));
     if (posting.partner != nullptr) poll(&posting);
     return posting.delivered || posting.buffered;
   }
@@ -93,6 +111,7 @@ class PostOffice {
   /// A receive is taken back (delivered at once if it has its message), a message is copied and still arrives.
   void withdraw(Posting* posting) {
     ++events_;
+    if (posting->sums) return withdraw_sum(posting);
     if (posting->partner != nullptr) deliver(*posting->partner, *posting);
     if (!posting->delivered && posting->sends && !posting->buffered) keep(*posting);
     if (!posting->delivered && !posting->sends) {
@@ -120,7 +139,7 @@ class PostOffice {
     if (free_ == nullptr) free_ = &postings_.emplace_back();
     Posting* posting = std::exchange(free_, free_->next);
     posting->from = from, posting->to = to, posting->channel = channel, posting->size = size;
-    posting->buffered = posting->delivered = posting->truncated = false;
+    posting->buffered = posting->delivered = posting->truncated = posting->sums = posting->summed = false;
     posting->requested = true;
     return posting;
   }
@@ -128,6 +147,26 @@ class PostOffice {
   void recycle(Posting* posting) {
     if (posting->kept.capacity() > options_.eager_limit) std::vector<std::byte>().swap(posting->kept);
     posting->next = std::exchange(free_, posting);
+  }
+
+  /// The words are the caller's again; what they were still counts.
+  void withdraw_sum(Posting* posting) {
+    posting->delivered = posting->summed;
+    if (!posting->summed)
+      posting->summand.kept.assign(posting->summand.words.begin(), posting->summand.words.end());
+    dismiss(posting);
+  }
+
+  /// Whether a sum that has been added up is reported now.
+  bool come(Posting& posting) {
+    ++events_;
+    return posting.polls-- == 0;
+  }
+
+  /// Unsuccessful tests before something that has happened is reported.
+  int polls() {
+    const int most = options_.delay;
+    return options_.seed == 0 ? most : static_cast<int>(draw(static_cast<std::size_t>(most) + 1));
   }
 
   static void keep(Posting& posting) {
@@ -139,8 +178,7 @@ class PostOffice {
   void meet(Posting* posting, PostingQueue<Posting>& own, PostingQueue<Posting>& others) {
     Posting* other = others.take_partner(*posting);
     if (other == nullptr) return own.append(posting);
-    const int most = options_.delay;
-    posting->polls = options_.seed == 0 ? most : static_cast<int>(draw(static_cast<std::size_t>(most) + 1));
+    posting->polls = polls();
     posting->partner = other, other->partner = posting;
     other->polls = posting->polls;
     if (posting->polls == 0) deliver(*posting, *other);
@@ -178,6 +216,7 @@ class PostOffice {
   InProcessOptions options_;
   std::uint64_t random_;
   std::vector<PostingQueue<Posting>> sends_, receives_;  // by the rank that receives
+  Sums<Posting> sums_;
   std::deque<Posting> postings_;
   Posting* free_ = nullptr;
   std::uint64_t events_ = 0, messages_ = 0, bytes_ = 0;
@@ -257,6 +296,6 @@ void in_process(int ranks, Start&& start, const InProcessOptions& options = {}) 
   detail::run_ranks(world, start);
 }
 
-static_assert(SharedThreadTransport<InProcessTransport>);
+static_assert(SharedThreadTransport<InProcessTransport> && WordSummingTransport<InProcessTransport>);
 
 }  // namespace wring::inline v0

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <span>
@@ -132,6 +133,17 @@ class MpiTransport {
     return request;
   }
 
+  /// Starts a sum over all ranks of less than 2^31 words: MPI_Iallreduce, whose order is that of the other collectives on the duplicate,
+  /// of which there are none.
+  Request sum_words(std::span<std::uint64_t> words) {
+    require_open();
+    Request request(-1, 0, words.size_bytes(), true);
+    require(MPI_Iallreduce(MPI_IN_PLACE, words.data(), count(words.size()), MPI_UINT64_T, MPI_SUM,
+                           communicator_, &request.handle_),
+            "MPI_Iallreduce", request);
+    return request;
+  }
+
   std::optional<std::size_t> test(Request& request) {
     require_thread();
     if (request.handle_ == MPI_REQUEST_NULL) {
@@ -151,7 +163,7 @@ class MpiTransport {
     return static_cast<std::size_t>(length);
   }
 
-  /// A receive is always given up: taken back, or completed if its message is already here. A send that has not completed
+  /// A receive is always given up: taken back, or completed if its message is already here. A send or a sum that has not completed
   /// refuses, since MPI may still read its bytes: they stay where they are until `test` succeeds.
   bool cancel(Request& request) {
     if (request.handle_ == MPI_REQUEST_NULL) return true;
@@ -261,6 +273,9 @@ class MpiTransport {
 
   void require(int code, const char* call, const Request& request) const {
     if (code == MPI_SUCCESS) return;
+    if (request.peer_ < 0)
+      throw TransportError(
+          detail::sentence(where(), call, " for a sum of ", request.size_, " bytes: ", text(code)), rank_);
     throw TransportError(detail::sentence(where(), call, " for ", request.size_, " bytes ",
                                           (request.sends_ ? "to" : "from"), " rank ", request.peer_,
                                           " on channel ", request.channel_, ": ", text(code)),
@@ -284,6 +299,6 @@ class MpiTransport {
   Session session_;
 };
 
-static_assert(Transport<MpiTransport>);
+static_assert(WordSummingTransport<MpiTransport>);
 
 }  // namespace wring::inline v0

@@ -35,8 +35,8 @@ class Session {
   Session(Session&&) noexcept = default;
   Session& operator=(Session&& other) noexcept {
     orphan();
-    pending_ = std::move(other.pending_), reason_ = std::move(other.reason_),
-    failure_ = std::move(other.failure_);
+    pending_ = std::move(other.pending_), turns_ = std::move(other.turns_),
+    reason_ = std::move(other.reason_), failure_ = std::move(other.failure_);
     failed_rank_ = other.failed_rank_, clean_ = other.clean_, sequence_ = other.sequence_,
     told_ = other.told_;
     return *this;
@@ -71,6 +71,12 @@ class Session {
     }
     return result;
   }
+
+  /// Sums by the transport are started in the same order on all ranks: operations take turns, in the order of their starts. `take_turn` when
+  /// one starts that may have sums, `end_turn` when it starts no more of them.
+  void take_turn(std::uint64_t operation) { turns_.push_back(operation); }
+  void end_turn(std::uint64_t operation) { std::erase(turns_, operation); }
+  bool has_turn(std::uint64_t operation) const { return !turns_.empty() && turns_.front() == operation; }
 
   /// What the operations in flight wait for, in words; empty if none is in flight.
   std::string waits_for() const {
@@ -107,6 +113,7 @@ class Session {
 
  private:
   std::vector<std::shared_ptr<Pending>> pending_;
+  std::vector<std::uint64_t> turns_;  ///< operations that may still start sums
   std::string reason_, failure_;
   int failed_rank_ = -1;
   bool clean_ = true;

@@ -131,6 +131,7 @@ template <class Start> double simulate(SimulatedNetwork& network, Start&& start)
   return network.synchronise() - begin;
 }
 
-static_assert(SharedThreadTransport<SimulatedTransport> && VirtualTimeTransport<SimulatedTransport>);
+static_assert(SharedThreadTransport<SimulatedTransport> && VirtualTimeTransport<SimulatedTransport> &&
+              WordSummingTransport<SimulatedTransport>);
 
 }  // namespace wring::inline v0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
@@ -57,6 +58,9 @@ template <class World, class Office> class LocalLink {
     return Request(office_->receive(peer, rank_, channel, bytes));
   }
 
+  /// Starts a sum over all ranks. Words of different numbers are a TransportError on all of them.
+  Request sum_words(std::span<std::uint64_t> words) { return Request(office_->sum(rank_, words)); }
+
   std::optional<std::size_t> test(Request& request) {
     if (request.entry_ == nullptr)
       throw InvalidArgument(sentence(World::transport, ": test of a request that is not in flight"), rank_);
@@ -64,8 +68,10 @@ template <class World, class Office> class LocalLink {
     auto* const entry = std::exchange(request.entry_, nullptr);
     const std::size_t length = entry->length, room = entry->size;
     const int from = entry->from, channel = entry->channel;
-    const bool truncated = office_->truncated(*entry);
+    const bool truncated = office_->truncated(*entry), sums = entry->sums;
     office_->dismiss(entry);
+    if (truncated && sums)
+      throw TransportError(sentence(World::transport, ": the ranks sum different numbers of words"), rank_);
     if (truncated)
       throw TransportError(sentence(World::transport, ": rank ", rank_, " received a message from rank ",
                                     from, " on channel ", channel, " that is longer than the ", room,
@@ -74,7 +80,7 @@ template <class World, class Office> class LocalLink {
     return length;
   }
 
-  /// Always succeeds. A message given up still arrives.
+  /// Always succeeds. A message given up still arrives, a sum still counts what this rank has given.
   bool cancel(Request& request) {
     if (auto* const entry = std::exchange(request.entry_, nullptr)) office_->withdraw(entry);
     return true;

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include <wring/detail/agenda.hpp>
+#include <wring/detail/sum_seconds.hpp>
 #include <wring/detail/transport/queue.hpp>
+#include <wring/detail/transport/sums.hpp>
 #include <wring/detail/wires.hpp>
 #include <wring/machine.hpp>
 
@@ -31,6 +33,8 @@ struct TimedPosting {
   std::size_t length = 0;  ///< what `test` reports
   double leaves = never, arrives = never;
   bool sends = false, requested = false, met = false;
+  bool sums = false, fits = true;
+  Summand summand{};
   std::vector<std::byte> kept;  ///< a message that came before its receive
 };
 
@@ -42,7 +46,7 @@ class SimulatedOffice {
 
   SimulatedOffice(int ranks, const Machine& machine)
       : machine_(machine), ports_(ranks, machine), wires_(ports_.count()), agenda_(index(ranks)),
-        ranks_(index(ranks)) {}
+        ranks_(index(ranks)), sums_(ranks) {}
 
   const Machine& machine() const { return machine_; }
   double clock(int rank) const { return ranks_[index(rank)].clock; }
@@ -84,16 +88,28 @@ class SimulatedOffice {
     return receive;
   }
 
+  /// Begins when the last rank has come to it and the one before has ended; ends on all of them at once.
+  TimedPosting* sum(int rank, std::span<std::uint64_t> words) {
+    spend(rank, machine_.overhead);
+    TimedPosting* posting = fresh(rank, rank, 0, words.size_bytes());
+    posting->sums = true, posting->length = posting->size;
+    posting->summand = {words, {}};
+    posting->arrives = clock(rank);
+    sums_.join(index(rank), posting,
+               [this](std::span<TimedPosting* const> all, bool fit) { end_sum(all, fit); });
+    return posting;
+  }
+
   /// Whether this posting has ended on the clock of its rank. To take a message costs the receiver its overhead.
   bool completed(const TimedPosting& posting) {
-    if (posting.sends) return posting.leaves <= clock(posting.from);
+    if (posting.sends || posting.sums) return posting.leaves <= clock(posting.from);
     if (posting.message == nullptr || posting.message->arrives > clock(posting.to)) return false;
     spend(posting.to, machine_.overhead);
     return true;
   }
 
   static bool truncated(const TimedPosting& posting) {
-    return !posting.sends && posting.message->size > posting.size;
+    return posting.sums ? !posting.fits : !posting.sends && posting.message->size > posting.size;
   }
 
   void withdraw(TimedPosting* posting) { dismiss(posting); }
@@ -101,6 +117,7 @@ class SimulatedOffice {
   /// Its request is gone. A receive that has no message is taken back, a message still arrives.
   void dismiss(TimedPosting* posting) {
     posting->requested = false;
+    if (posting->sums) return dismiss_sum(*posting);
     if (posting->sends) return recycle_message(*posting);
     if (posting->message != nullptr) {
       posting->message->met = true;
@@ -186,6 +203,23 @@ class SimulatedOffice {
     if (!ends.empty()) agenda_.call(rank, ends.top());
   }
 
+  void end_sum(std::span<TimedPosting* const> all, bool fit) {
+    for (const TimedPosting* p : all) sums_end_ = std::max(sums_end_, p->arrives);
+    sums_end_ += seconds_of_sum(static_cast<int>(all.size()), static_cast<double>(all[0]->size), machine_);
+    for (TimedPosting* p : all) {
+      p->leaves = sums_end_, p->fits = fit;
+      ranks_[index(p->from)].ends.push(sums_end_);
+      agenda_.call(index(p->from), std::max(sums_end_, clock(p->from)));
+      if (!p->requested) recycle(*p);
+    }
+  }
+
+  /// The words are the caller's again; what they were still counts.
+  void dismiss_sum(TimedPosting& posting) {
+    if (posting.leaves != never) return recycle(posting);
+    posting.summand.kept.assign(posting.summand.words.begin(), posting.summand.words.end());
+  }
+
   void arrive(const Wires::Arrival& arrival) {
     TimedPosting& message = postings_[arrival.message];
     message.arrives = arrival.time;
@@ -211,6 +245,7 @@ class SimulatedOffice {
     posting->message = nullptr, posting->requested = true, posting->met = false;
     posting->from = from, posting->to = to, posting->channel = channel, posting->size = size;
     posting->leaves = posting->arrives = never;
+    posting->sends = posting->sums = false;
     return posting;
   }
 
@@ -228,7 +263,9 @@ class SimulatedOffice {
   std::map<std::pair<int, int>, Link> links_;  ///< those that are not as the machine has them
   std::deque<TimedPosting> postings_;
   TimedPosting* free_ = nullptr;
-  int moving_ = -1;  ///< whose turn it is
+  Sums<TimedPosting> sums_;
+  double sums_end_ = 0;  ///< when the latest sum has ended
+  int moving_ = -1;      ///< whose turn it is
   std::uint64_t messages_ = 0, bytes_ = 0;
 };
 
