@@ -10,6 +10,7 @@
 #include <wring/algorithm/halving_doubling.hpp>
 #include <wring/algorithm/hierarchical.hpp>
 #include <wring/algorithm/load.hpp>
+#include <wring/algorithm/native.hpp>
 #include <wring/algorithm/plan.hpp>
 #include <wring/algorithm/recursive_doubling.hpp>
 #include <wring/algorithm/ring.hpp>

@@ -110,6 +110,7 @@ TEST_CASE("Ring obeys the laws") { check_laws(Ring{}, 64); }
 TEST_CASE("Direct obeys the laws") { check_laws(Direct{}, 64); }
 TEST_CASE("RecursiveDoubling obeys the laws") { check_laws(RecursiveDoubling{}, 64); }
 TEST_CASE("HalvingDoubling obeys the laws") { check_laws(HalvingDoubling{}, 64); }
+TEST_CASE("Native obeys the laws") { check_laws(Native{}, 40); }
 TEST_CASE("a user's algorithm obeys the laws") { check_laws(Star{}, 32); }
 
 TEST_CASE("the laws name what an algorithm breaks") {

@@ -105,9 +105,9 @@ struct Mutator {
         try_step("move", r, i, false, [&](Plan& q) { ++at(q).first, ++at(q).last; });
         try_step("wire", r, i, s.kind == Kind::finish,
                  [&](Plan& q) { at(q).wire = s.wire == Wire::raw ? Wire::coded : Wire::raw; });
-        if (s.wire == Wire::coded && s.kind != Kind::finish)
+        if (s.wire == Wire::coded && has_peer(s.kind))
           try_step("budget", r, i, false, [&](Plan& q) { ++at(q).budget; });
-        for (Kind kind : {Kind::send, Kind::combine, Kind::store, Kind::finish})
+        for (Kind kind : {Kind::send, Kind::combine, Kind::store, Kind::finish, Kind::sum})
           try_step("kind", r, i, false, [&](Plan& q) { at(q).kind = kind; });
         if (i + 1 < plans[r].steps.size())
           try_step("swap", r, i, may_commute(s, plans[r].steps[i + 1]),
@@ -123,7 +123,7 @@ struct Mutator {
         const Step& s = plan.steps[i];
         if (s.kind == Kind::send)
           sends[{plan.rank, s.peer}].push_back(i);
-        else if (s.kind != Kind::finish)
+        else if (takes_message(s.kind))
           receives[{s.peer, plan.rank}].push_back(i);
       }
     for (const auto& [pair, from] : sends)

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,6 +87,11 @@ class Machine {
     Step step;
     std::vector<Block> blocks;
   };
+  struct Sum {
+    Step step;
+    std::set<int> left{};  ///< ranks that have been there
+    std::vector<Block> total{};
+  };
 
   void complain(const std::string& what) {
     if (out_.error.empty()) out_.error = what;
@@ -124,6 +130,7 @@ class Machine {
       }
       return true;
     }
+    if (s.kind == Kind::sum) return sum(r, s);
     if (s.kind == Kind::send) {
       if (outstanding[r] == 1) return false;
       Message message{s, {}};
@@ -148,6 +155,29 @@ class Machine {
       return true;
     }
     for (int b = s.first; b < s.last; ++b) take(mine[b], message.blocks[b - s.first], s.kind);
+    return true;
+  }
+
+  /// A rank leaves its blocks at its next sum, and takes the sum away when all ranks have been there.
+  bool sum(int r, const Step& s) {
+    const std::size_t number = sums_taken_[r];
+    if (sums_.size() <= number) sums_.resize(number + 1);
+    Sum& sum = sums_[number];
+    if (sum.left.insert(r).second) {
+      if (sum.left.size() == 1) sum.step = s, sum.total.assign(plans_[0].blocks, {std::vector<int>(p_, 0)});
+      if (!(sum.step == s) || s.wire == Wire::raw || s.peer != -1 || !adds())
+        complain("sums different things");
+      for (int b = s.first; b < s.last && out_.error.empty(); ++b) {
+        Block& mine = out_.blocks[r][b];
+        if (mine.from.empty() || mine.finished) return complain("sums what cannot be added"), true;
+        encode(mine, s.budget);
+        for (int q = 0; q < p_; ++q) sum.total[b].from[q] += mine.from[q];
+        sum.total[b].value += mine.value;
+      }
+    }
+    if (static_cast<int>(sum.left.size()) < p_) return false;
+    for (int b = s.first; b < s.last; ++b) out_.blocks[r][b] = sum.total[b];
+    ++sums_taken_[r];
     return true;
   }
 
@@ -182,6 +212,8 @@ class Machine {
   Task task_;
   int p_;
   std::map<std::pair<int, int>, std::deque<Message>> wire_;
+  std::vector<Sum> sums_;
+  std::map<int, std::size_t> sums_taken_;
   Outcome out_;
 };
 
@@ -195,6 +227,7 @@ void for_each_algorithm(int ranks, F f) {
   f(Direct{});
   f(RecursiveDoubling{});
   f(HalvingDoubling{});
+  f(Native{});
   for (Wire inside : {Wire::raw, Wire::coded}) {
     f(Hierarchical(2, Ring{}, Direct{}, inside));
     f(Hierarchical(3, HalvingDoubling{}, RecursiveDoubling{}, inside));

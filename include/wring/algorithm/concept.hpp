@@ -55,6 +55,11 @@ concept SymmetricAlgorithm = Algorithm<A> && requires(const A& a, Task task, int
   { a.symmetric(task, ranks) } -> std::same_as<bool>;
 };
 
+/// An algorithm whose plans let the transport sum (`Kind::sum`): `static constexpr bool sums_words = true`. Compressors and transports that
+/// cannot are refused when compiled; a plan with such a step that comes without this notice, when the operation starts.
+template <class A>
+concept SummingAlgorithm = Algorithm<A> && requires { requires A::sums_words; };
+
 /// An algorithm that adapts itself to each operation before it starts:
 /// - `adapt(situation)`: chooses, and returns the choice; from then on `name`, `plan` (and `edges`, `symmetric`) are those of the choice.
 ///   A pure function of the situation and of what `identity` stands for, both equal on all ranks.

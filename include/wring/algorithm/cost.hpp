@@ -127,6 +127,8 @@ template <Algorithm A> Prediction predict(const A& algorithm, Task task, int ran
   detail::expect_ranks(ranks), expect_possible(load), expect_possible(of_all_lengths);
   const Machine machine = detail::machine_for(of_all_lengths, load.bytes);
   Prediction p = detail::predict_agreement(ranks, load, machine);
+  if constexpr (SummingAlgorithm<A>)
+    if (reduces(task.collective)) detail::append(p, detail::predict_heads(ranks, machine));  // the consent
   detail::append(p, detail::follow_plans(algorithm, task, ranks, load, machine, false, false));
   return p;
 }

@@ -59,6 +59,9 @@ void graft(Plan& plan, const Plan& sub, const Graft& how, Real real, Finish fini
       finish(s);
       continue;
     }
+    if (s.kind == Kind::sum)
+      throw InvalidArgument(
+          "Hierarchical: the transport sums over all ranks, not over those of a node (Native)");
     s.peer = real(s.peer);
     s.wire = std::min(std::max(s.wire, how.at_least), how.at_most);
     s.budget =

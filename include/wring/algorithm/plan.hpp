@@ -22,12 +22,14 @@ struct Task {
 /// - `combine`: blocks arrive from `peer` and are added to what this rank holds.
 /// - `store`: blocks arrive from `peer` and replace what this rank holds.
 /// - `finish`: the blocks are complete sums (division of a mean, shift of a grid, canonical NaN). No message.
-enum class Kind : std::uint8_t { send, combine, store, finish };
+/// - `sum`: the transport adds up what all ranks hold of the blocks, and every rank holds the sum. No message; no rank goes on before all
+///   have come to it, and the k-th sum of a rank meets the k-th of every other. For compressors and transports that sum words.
+enum class Kind : std::uint8_t { send, combine, store, finish, sum };
 
 /// How a message travels: values as they are, or encoded. `finish` with `coded` encodes its blocks at once.
 enum class Wire : std::uint8_t { raw, coded };
 
-/// One step of one rank: blocks [first, last), and the rank at the other end (-1 for `finish`).
+/// One step of one rank: blocks [first, last), and the rank at the other end (-1 for `finish` and `sum`).
 /// `budget` is the error class of what a coded step encodes (each class gets its share of the bound); raw steps have none.
 struct Step {
   Kind kind = Kind::send;
@@ -39,6 +41,12 @@ struct Step {
 
 /// Whether a step of this kind takes a message that has come.
 constexpr bool takes_message(Kind kind) { return kind == Kind::combine || kind == Kind::store; }
+
+/// Whether a step of this kind is one end of a message.
+constexpr bool has_peer(Kind kind) { return kind == Kind::send || takes_message(kind); }
+
+/// Whether a step of this kind may have to wait for other ranks.
+constexpr bool awaits_others(Kind kind) { return takes_message(kind) || kind == Kind::sum; }
 
 /// All that one rank does in one collective operation, in this order. A plan knows blocks and ranks; it knows neither
 /// values nor bytes.
@@ -72,6 +80,7 @@ struct Plan {
   void finish(int first, int last, Wire wire = Wire::raw, int budget = 0) {
     add(Kind::finish, wire, budget, -1, first, last);
   }
+  void sum(int first, int last, int budget = 0) { add(Kind::sum, Wire::coded, budget, -1, first, last); }
 
   /// One block per rank, block b belonging to rank b, where the task has owners.
   void one_block_per_rank(Task task) {
@@ -86,6 +95,13 @@ struct Plan {
     if (first < last) steps.push_back({kind, wire, static_cast<std::uint16_t>(budget), peer, first, last});
   }
 };
+
+/// How many steps of a plan are sums by the transport.
+inline std::size_t count_sums(const Plan& plan) {
+  std::size_t sums = 0;
+  for (const Step& step : plan.steps) sums += step.kind == Kind::sum ? 1 : 0;
+  return sums;
+}
 
 namespace detail {
 
@@ -107,13 +123,13 @@ inline std::uint64_t hash(const Plan& plan) {
 
 /// A step in words, for messages: "combine blocks [2, 3) from rank 1".
 inline std::string describe(const Step& s) {
-  constexpr const char* kinds[] = {"send", "combine", "store", "finish"};
-  const bool known = static_cast<unsigned>(s.kind) < 4;
+  constexpr const char* kinds[] = {"send", "combine", "store", "finish", "sum"};
+  const bool known = static_cast<unsigned>(s.kind) < 5;
   std::string text = known ? kinds[static_cast<unsigned>(s.kind)] : "unknown step";
   text += s.wire == Wire::raw ? " raw blocks [" : " coded blocks [";
   text += std::to_string(s.first) + ", " + std::to_string(s.last) + ")";
   if (s.kind == Kind::send) text += " to rank " + std::to_string(s.peer);
-  if (s.kind == Kind::combine || s.kind == Kind::store) text += " from rank " + std::to_string(s.peer);
+  if (takes_message(s.kind)) text += " from rank " + std::to_string(s.peer);
   return text;
 }
 

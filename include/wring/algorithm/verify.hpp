@@ -40,7 +40,7 @@ class Verifier {
       : plans_(plans), task_(task), ranks_(static_cast<int>(plans.size())) {}
 
   Verdict run() {
-    const bool ok = check_layout() && check_owners() && check_steps() && match_messages() &&
+    const bool ok = check_layout() && check_owners() && check_steps() && match_messages() && match_sums() &&
                     run_in_turn(1, &order_) && run_in_turn(std::numeric_limits<int>::max(), nullptr) &&
                     carry_out() && check_outcome();
     if (ok) finish_counts();
@@ -61,6 +61,11 @@ class Verifier {
   struct Symbols {
     std::vector<Symbol> blocks;
     std::vector<std::uint32_t> edges;
+  };
+
+  struct Sum {
+    Step step{};
+    Symbols result{};  ///< once all ranks have come to it
   };
 
   static std::uint64_t mix(std::uint64_t x) {
@@ -140,15 +145,18 @@ class Verifier {
 
   bool check_step(End at) {
     const Step& s = step(at);
-    if (s.kind > Kind::finish || s.wire > Wire::coded) return fail(at, "unknown kind or wire");
+    if (s.kind > Kind::sum || s.wire > Wire::coded) return fail(at, "unknown kind or wire");
     if (s.first < 0 || s.first >= s.last || s.last > blocks_)
       return fail(at, detail::sentence("its blocks are not a range within [0, ", blocks_, ")"));
     if (s.last - s.first > plans_[0].widest) return fail(at, "it has more blocks than widest says");
     if (s.wire == Wire::coded && s.budget >= budgets_)
       return fail(at, detail::sentence("its budget ", s.budget, " is not below budgets"));
-    if (!reduces(task_.collective) && (s.kind == Kind::combine || s.kind == Kind::finish))
+    if (!reduces(task_.collective) && s.kind != Kind::send && s.kind != Kind::store)
       return fail(at, std::string("there is nothing to add in ") + name_of(task_.collective));
-    if (s.kind == Kind::finish) return s.peer == -1 || fail(at, "the peer of finish must be -1");
+    if (s.kind == Kind::sum && s.wire == Wire::raw) return fail(at, "what the transport sums is coded");
+    if (!has_peer(s.kind))
+      return s.peer == -1 ||
+             fail(at, std::string("the peer of ") + (s.kind == Kind::sum ? "sum" : "finish") + " must be -1");
     if (s.peer < 0 || s.peer >= ranks_ || s.peer == at.rank) return fail(at, "its peer is not another rank");
     return true;
   }
@@ -172,7 +180,7 @@ class Verifier {
       const std::vector<Step>& steps = plans_[index(r)].steps;
       message_of_.emplace_back(steps.size(), 0);
       for (int i = 0; i < static_cast<int>(steps.size()); ++i)
-        if (steps[index(i)].kind != Kind::finish)
+        if (has_peer(steps[index(i)].kind))
           (steps[index(i)].kind == Kind::send ? sends : receives).push_back({r, i});
     }
     const auto peer = [&](End e) { return step(e).peer; };
@@ -203,13 +211,36 @@ class Verifier {
     return true;
   }
 
+  // ---- the k-th sum of a rank is the k-th of all
+
+  bool match_sums() {
+    for (int r = 0; r < ranks_; ++r) {
+      const std::vector<Step>& steps = plans_[index(r)].steps;
+      sum_of_.emplace_back(steps.size(), 0);
+      std::size_t count = 0;
+      for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
+        if (steps[index(i)].kind != Kind::sum) continue;
+        sum_of_.back()[index(i)] = count;
+        if (r == 0) sums_.push_back({.step = steps[index(i)]});
+        if (count >= sums_.size() || !(sums_[count].step == steps[index(i)]))
+          return fail({r, i}, "rank 0 takes no part in this sum");
+        ++count;
+      }
+      if (count < sums_.size())
+        return fail(
+            detail::sentence("rank ", r, " takes no part in a sum of rank 0: ", describe(sums_[count].step)));
+    }
+    return true;
+  }
+
   // ---- the plans come to their end
 
   /// Runs all ranks without values. A rank may have `window` messages that have not been received; before one more it
   /// waits. More steps being possible never makes one impossible, so plans that end with a window of 1 end with any.
   bool run_in_turn(int window, std::vector<int>* order) {
     std::vector<int> next(index(ranks_), 0), outstanding(index(ranks_), 0);
-    std::vector<char> sent(sends_.size(), 0), queued(index(ranks_), 1);
+    std::vector<char> sent(sends_.size(), 0), queued(index(ranks_), 1), arrived(index(ranks_), 0);
+    std::vector<int> present(sums_.size(), 0);  // ranks that have come to a sum
     std::deque<int> ready;
     for (int r = 0; r < ranks_; ++r) ready.push_back(r);
     const auto wake = [&](int r) {
@@ -225,7 +256,13 @@ class Verifier {
         verdict_.max_outstanding = std::max(verdict_.max_outstanding, ++outstanding[index(r)]);
         sent[m] = 1;
         wake(s.peer);
-      } else if (s.kind != Kind::finish) {
+      } else if (s.kind == Kind::sum) {
+        int& there = present[sum_of_[index(r)][index(i)]];
+        if (!std::exchange(arrived[index(r)], 1) && ++there == ranks_)
+          for (int other = 0; other < ranks_; ++other) wake(other);
+        if (there < ranks_) return false;
+        arrived[index(r)] = 0;
+      } else if (takes_message(s.kind)) {
         if (!sent[m]) return false;
         --outstanding[index(s.peer)];
         wake(s.peer);
@@ -262,11 +299,18 @@ class Verifier {
     moved_.assign(index(budgets_), 0);
     for (int r : order_) {
       const End here{r, next[index(r)]++};
-      const Kind kind = step(here).kind;
-      const bool ok = kind == Kind::send ? send(here) : kind == Kind::finish ? finish(here) : receive(here);
-      if (!ok) return false;
+      if (!carry_out(here)) return false;
     }
     return true;
+  }
+
+  bool carry_out(End here) {
+    switch (step(here).kind) {
+    case Kind::send: return send(here);
+    case Kind::finish: return finish(here);
+    case Kind::sum: return sum(here);
+    default: return receive(here);
+    }
   }
 
   void give_inputs() {
@@ -365,6 +409,39 @@ class Verifier {
     return true;
   }
 
+  /// The first rank that goes on finds all others waiting at the same step: it adds up what they hold.
+  bool sum(End here) {
+    const Step& s = step(here);
+    Sum& sum = sums_[sum_of_[index(here.rank)][index(here.step)]];
+    if (sum.result.blocks.empty()) {
+      sum.result.edges.assign(index(s.last - s.first) * index(budgets_), 0);
+      for (int b = s.first; b < s.last; ++b)
+        if (!add_up(here, b, sum.result)) return false;
+    }
+    for (int b = s.first; b < s.last; ++b) {
+      at(here.rank, b) = sum.result.blocks[index(b - s.first)];
+      std::copy_n(sum.result.edges.data() + (b - s.first) * budgets_, budgets_, edges_at(here.rank, b));
+    }
+    return true;
+  }
+
+  bool add_up(End here, int b, Symbols& result) {
+    Symbol total;
+    std::uint32_t* const edges = result.edges.data() + result.blocks.size() * index(budgets_);
+    for (int r = 0; r < ranks_; ++r) {
+      if (at(r, b).finished) return fail(here, detail::sentence("block ", b, " is already finished"));
+      if (at(r, b).terms == 0) return fail(here, detail::sentence("block ", b, " holds nothing on rank ", r));
+      if (!at(r, b).encoded) encode(r, b, step(here).budget);
+      ++moved_[at(r, b).encoded_in];
+      total.weight += at(r, b).weight, total.terms += at(r, b).terms;
+      total.expression += mix(at(r, b).expression);  // in no order
+      for (int j = 0; j < budgets_; ++j) edges[j] += edges_at(r, b)[j];
+    }
+    total.expression = mix(total.expression + 0x50f5u);
+    result.blocks.push_back(total);
+    return true;
+  }
+
   // ---- the result
 
   bool check_outcome() {
@@ -400,7 +477,9 @@ class Verifier {
   Verdict verdict_;
   std::vector<End> sends_, receives_;                 ///< message m goes from sends_[m] to receives_[m]
   std::vector<std::vector<std::size_t>> message_of_;  ///< message_of_[rank][step]
-  std::vector<int> order_;                            ///< whose turn it is, for a run with a window of 1
+  std::vector<Sum> sums_;
+  std::vector<std::vector<std::size_t>> sum_of_;  ///< sum_of_[rank][step]
+  std::vector<int> order_;                        ///< whose turn it is, for a run with a window of 1
   Symbols held_;
   std::vector<Symbols> in_flight_;
   std::vector<std::uint64_t> whole_;  ///< the weight of each block's right result

@@ -27,6 +27,7 @@
 #include <wring/detail/call_diagnostics.hpp>
 #include <wring/detail/compressor_diagnostics.hpp>
 #include <wring/detail/sentence.hpp>
+#include <wring/detail/sum_diagnostics.hpp>
 #include <wring/detail/transport_diagnostics.hpp>
 #include <wring/transport/concept.hpp>
 
@@ -233,7 +234,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
     if (plan.blocks < 1) return complain("the algorithm's plan has no blocks");
     for (const Step& s : plan.steps)
       if (s.first < 0 || s.last > plan.blocks || s.first >= s.last ||
-          (s.kind != Kind::finish && (s.peer < 0 || s.peer >= plan.ranks || s.peer == plan.rank)))
+          (has_peer(s.kind) && (s.peer < 0 || s.peer >= plan.ranks || s.peer == plan.rank)))
         return complain("the algorithm's plan has an impossible step: " + describe(s));
       else if (s.wire == Wire::coded && s.budget >= plan.budgets)
         return complain("the algorithm's plan has a step of an unknown error class: " + describe(s));
@@ -301,6 +302,7 @@ BasicCollective<Codec, Link, Schedule>::BasicCollective(Codec codec, Link& link,
   detail::explain_compressor<Codec>();
   expect_algorithm<Schedule>();
   detail::explain_transport<Link>();
+  detail::explain_sums<Codec, Link, Schedule>();
   using T = typename Codec::value_type;
   if constexpr (FloatElement<T>)
     type_hash_ = detail::Hasher().add(std::string_view(FloatTraits<T>::name)).value();
@@ -334,6 +336,9 @@ void BasicCollective<Codec, Link, Schedule>::make_plan(detail::Job& job) {
   const Task task = job.failure ? Task{job.task.collective, 0} : job.task;
   take_plan(task, rank, ranks);
   if (!planned().fault.empty()) complain(planned().fault);
+  if (!detail::can_sum_words<Codec, Link> && count_sums(planned().plan) > 0)
+    complain("the algorithm's plan lets the transport add up words, which this compressor or this transport "
+             "cannot");
   check_options(complain);
   job.compressor = codec_name_, job.compressor_hash = codec_hash_;
   job.reason = "as given", job.ride_reason = "rode along", job.compressed = true;

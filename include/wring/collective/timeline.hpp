@@ -28,7 +28,8 @@ class Timeline {
     receive,       ///< a message, from when it was asked for to when it was found to have come
     agreement,     ///< the opening of an operation, small data that ride along included
     confirmation,  ///< its closing, where Options::confirm asks for one
-    operation      ///< the whole, from its start to when nothing of it was in flight any more
+    operation,     ///< the whole, from its start to when nothing of it was in flight any more
+    sum            ///< by the transport, from its start to when it was found to have come
   };
 
   /// Times are in seconds, on std::chrono::steady_clock or on the virtual clock of the link.
@@ -121,6 +122,7 @@ class ChromeTrace {
     case Timeline::Kind::agreement: return "agreement";
     case Timeline::Kind::confirmation: return "confirmation";
     case Timeline::Kind::operation: return "operation";
+    case Timeline::Kind::sum: return "sum";
     default: return region_name(e.work);
     }
   }

@@ -57,7 +57,7 @@ inline std::string find_asymmetry(const std::vector<Plan>& plans) {
     if (!std::equal(mine.begin(), mine.end(), first.begin(), first.end(), alike))
       return "symmetric(), but the steps of rank " + std::to_string(r) + " are not like those of rank 0";
     for (const Step& step : mine)
-      if (step.kind != Kind::finish) (step.kind == Kind::send ? sends : receives)[r].push_back(step);
+      if (has_peer(step.kind)) (step.kind == Kind::send ? sends : receives)[r].push_back(step);
   }
   for (std::size_t r = 0; r < plans.size(); ++r)
     for (std::size_t j = 0; j < receives[r].size(); ++j) {

@@ -29,6 +29,8 @@ namespace wring::inline v0::detail {
 ///     agreeing -> moving -> confirming -> done          a failure poisons what this rank sends, the stages stay the same
 ///         \__________\__________\_______ leaving -> done        this rank waits for nobody any more
 ///
+/// Plans in which the transport sums have one more stage, `consenting`, before anything moves: nobody could leave a sum.
+///
 /// What a collective calls is defined below the class, so that files can leave the instantiation to another one
 /// (wring/instantiate.hpp): all the rest is reached from there.
 template <class Codec, class Link, class Exec>
@@ -73,7 +75,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void abandon(const Failure& failure, bool now) override;
 
  private:
-  enum class Stage { agreeing, moving, confirming, leaving, done, orphaned };
+  enum class Stage { agreeing, consenting, moving, confirming, leaving, done, orphaned };
 
   /// Segments take the channels after the first, which is for the exchanges.
   int channel(std::size_t slot) const {
@@ -140,7 +142,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       if (everywhere) return refuse(failure);  // no rank is to blame
       return fail_and_leave({failure.cause, shared_.plan.rank, failure.text});
     }
-    if (!rides) return begin_moving();
+    if (!rides) return shared_.sums_of_plan > 0 ? ask_consent() : begin_moving();
     shared_.report.rode_along = true, shared_.report.reason = job_.ride_reason;
     try {
       if (!shared_.failure) agreement_.ride().finish();  // a request that is gone has no memory to write to
@@ -154,6 +156,40 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void refuse(const Failure& failure) {
     shared_.fail(failure);
     conclude();
+  }
+
+  // ---- consenting ------------------------------------------------------------------------------------------------------------
+
+  /// Sums by the transport need every rank, and the number of their words is known to those alone who know what all have agreed upon. So
+  /// each one says now that it does. Who does not learn that all have said so takes part all the same, with sums that say that it has failed;
+  /// for the others may have learnt it.
+  void ask_consent() {
+    Head head = agreement_.head();
+    if (shared_.failure) head.fail(shared_.failure);
+    stage_ = Stage::consenting;
+    stage_began_ = shared_.now(), sent_before_ = shared_.report.bytes_sent;
+    consent_.start(*shared_.link, channel(0), head, nothing_);
+  }
+
+  Progress consent() {
+    const Progress p = advance_exchange(consent_);
+    if (p != Progress::finished) return p;
+    record(Timeline::Kind::agreement, stage_began_, sent_before_);
+    const Failure failure = consent_.head().failure();
+    if (consent_.head().flags & Head::damaged) {
+      shared_.sums_agreed = true;
+      settle();
+      abandon(failure ? failure
+                      : Failure{Cause::transport, shared_.plan.rank, "the consent to sums was damaged"},
+              true);
+    } else if (failure) {
+      shared_.fail(failure);
+      finish_moving();
+    } else {
+      shared_.sums_agreed = true;
+      begin_moving();
+    }
+    return stage_progress();
   }
 
   // ---- moving ----------------------------------------------------------------------------------------------------------------
@@ -203,9 +239,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   // ---- confirming ------------------------------------------------------------------------------------------------------------
 
   Progress confirm() {
-    const std::uint64_t before = confirmation_.sent();
-    const Progress p = confirmation_.advance(*shared_.link);
-    shared_.report.bytes_sent += confirmation_.sent() - before;
+    const Progress p = advance_exchange(confirmation_);
     if (p != Progress::finished) return p;
     record(Timeline::Kind::confirmation, stage_began_, sent_before_);
     const Failure everywhere = confirmation_.head().failure();
@@ -218,6 +252,13 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     }
     conclude();
     return stage_progress();
+  }
+
+  Progress advance_exchange(Exchange<Link>& exchange) {
+    const std::uint64_t before = exchange.sent();
+    const Progress p = exchange.advance(*shared_.link);
+    shared_.report.bytes_sent += exchange.sent() - before;
+    return p;
   }
 
   // ---- leaving ---------------------------------------------------------------------------------------------------------------
@@ -237,6 +278,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   /// A rank whose link is retired takes no part any more; it tells those who wait for it.
   void decline(const Failure& failure) {
     agreement_.decline(channel(0), failure);
+    shared_.link->session().end_turn(sequence_);
     shared_.fail(failure);
     settle();
     stage_ = Stage::leaving;
@@ -259,7 +301,9 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     agreement_.leave(shared_.failure);
     const bool may_move = !job_.failure && agreement_.ride().may_move();  // else nobody moves anything
     if (before == Stage::agreeing) agreement_.ride().give_up(), ahead_.give_up();
-    if (before == Stage::agreeing && may_move) segments_.start(job_.counts, channel(1));
+    refuse_consent(before, may_move);
+    if ((before == Stage::agreeing && may_move) || before == Stage::consenting)
+      segments_.start(job_.counts, channel(1));
     segments_.leave();
     if (confirmation_.running())
       confirmation_.give_up(*shared_.link, shared_.failure);
@@ -267,9 +311,22 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       confirmation_.announce(*shared_.link, channel(0), agreement_.head(), shared_.failure);
   }
 
+  /// The other ranks do without sums, unless some may have heard before that this rank takes part.
+  void refuse_consent(Stage before, bool may_move) {
+    if (shared_.sums_of_plan == 0) return;
+    if (before == Stage::consenting && consent_.running()) {
+      shared_.sums_agreed = consent_.has_spoken();
+      consent_.give_up(*shared_.link, shared_.failure);
+    } else if (before == Stage::agreeing && may_move) {
+      consent_.announce(*shared_.link, channel(0), agreement_.head(), shared_.failure);
+    }
+    if (!shared_.sums_agreed) shared_.link->session().end_turn(sequence_);
+  }
+
   Progress drain() {
     const bool idle = segments_.drain();
-    const bool said = agreement_.drain() && (!confirmation_.running() || confirmation_.drain(*shared_.link));
+    const bool said = agreement_.drain() && (!consent_.running() || consent_.drain(*shared_.link)) &&
+                      (!confirmation_.running() || confirmation_.drain(*shared_.link));
     if (idle && said) {
       finish();
       return Progress::finished;
@@ -282,6 +339,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void cancel() {
     segments_.cancel();
     agreement_.cancel();
+    if (consent_.running()) consent_.cancel(*shared_.link);
     if (confirmation_.running()) confirmation_.cancel(*shared_.link);
   }
 
@@ -305,6 +363,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
 
   void finish() {
     in_flight_ = false, stage_ = Stage::done;
+    if (shared_.sums_of_plan > 0) shared_.link->session().end_turn(sequence_);
     ahead_.clear();
     record(Timeline::Kind::operation, started_, 0);
     operands_.release();
@@ -351,7 +410,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   Ahead<Codec, Link, Exec> ahead_;
   Agreement<Codec, Link, Exec> agreement_;
   Segments<Codec, Link, Exec> segments_;
-  Exchange<Link> confirmation_;
+  Exchange<Link> consent_, confirmation_;
   NoData nothing_;
   EdgeCount edges_;
   std::uint64_t plan_number_ = 0, sequence_ = 0;
@@ -398,6 +457,8 @@ void Execution<Codec, Link, Exec>::start(Link& link, const Codec& codec, const E
   segments_.clear(), ahead_.clear();
   shared_.sequence = sequence_ = link.session().next_sequence(), shared_.segment = -1;
   started_ = stage_began_ = shared_.now(), sent_before_ = 0;
+  shared_.sums_agreed = false;
+  if (shared_.sums_of_plan > 0) link.session().take_turn(sequence_);
   limit_in_flight();
   give_codecs(codec);
   begin_report();
@@ -422,6 +483,7 @@ Progress Execution<Codec, Link, Exec>::advance() noexcept {
   try {
     switch (stage_) {
     case Stage::agreeing: return agree();
+    case Stage::consenting: return consent();
     case Stage::moving: return advance_segments();
     case Stage::confirming: return confirm();
     case Stage::leaving: return drain();
@@ -445,8 +507,10 @@ std::string Execution<Codec, Link, Exec>::waits_for() const {
     if (rank >= 0) text += sentence((text.empty() ? "rank " : ", rank "), rank, " (", what, ")");
   };
   if (stage_ == Stage::agreeing) name(agreement_.waits_for(), "start of the operation");
+  if (stage_ == Stage::consenting) name(consent_.waits_for(), "consent to sums");
   if (stage_ == Stage::confirming) name(confirmation_.waits_for(), "confirmation");
   segments_.waits_for(name);
+  if (segments_.sums()) text += text.empty() ? "all ranks (sum)" : ", all ranks (sum)";
   return text.empty() ? "nobody" : text;
 }
 

@@ -51,6 +51,8 @@ template <class Codec, class Link, class Exec> struct Shared {
   using Space = typename Exec::memory_space;
   using HostSpace = typename MessageSpace<Exec>::type;
   static constexpr bool staged = !std::is_same_v<Space, HostSpace>;
+  /// Whether the transport can sum what the compressor writes.
+  static constexpr bool sums = WordSummingCompressor<Codec, Exec> && WordSummingTransport<Link>;
 
   Link* link = nullptr;
   Exec exec{};
@@ -69,9 +71,13 @@ template <class Codec, class Link, class Exec> struct Shared {
   Timeline* timeline = nullptr;  ///< if events are to be recorded
   std::uint64_t sequence = 0;    ///< number of the operation on its link
   std::int64_t segment = -1;     ///< the one that is moving
+  std::size_t sums_of_plan = 0;  ///< that the transport makes in every segment
+  std::size_t sums_in_all = 0, sums_started = 0;
+  bool sums_agreed = false;  ///< all ranks take part in the sums, or may do so
 
   void follow(const Plan& next) {
     plan = next;
+    sums_of_plan = count_sums(plan);
     wide = std::any_of(plan.steps.begin(), plan.steps.end(),
                        [](const Step& step) { return step.wire == Wire::raw && step.kind != Kind::finish; });
   }
@@ -83,6 +89,14 @@ template <class Codec, class Link, class Exec> struct Shared {
     lengths.clear();
     for (const auto& t : tensors) lengths.push_back(t.total);
     partition.cut_evenly(plan, lengths, segment_values);
+  }
+
+  /// Whether this is the sum to be started next, of all that are in flight on the link: the order is the same on all ranks.
+  bool may_sum(std::size_t number) const {
+    return sums_agreed && number == sums_started && link->session().has_turn(sequence);
+  }
+  void note_sum() {
+    if (++sums_started == sums_in_all) link->session().end_turn(sequence);
   }
 
   /// Seconds on this rank's clock, of which the link may have a virtual one.

@@ -28,7 +28,7 @@ class Course {
         walks_(scripts.size()), busy_until_(scripts.size(), 0.0), agenda_(scripts.size()),
         ended_(cut.followed(), 0.0), cut_(&cut), mirrored_(mirrored) {
     for (std::size_t r = 0; r < walks_.size(); ++r) {
-      walks_[r].start(cut, machine);
+      walks_[r].start(cut, machine, ranks);
       agenda_.call(r, 0);
     }
     if (mirrored) way_ = ports_.way(0, ranks - 1), way_.to = way_.from;

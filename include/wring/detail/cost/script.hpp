@@ -116,13 +116,13 @@ class Scribe {
       run.encoded = true;
     else
       encode_once(run, out);
-    if (step.kind == Kind::send) out.wire += run.wide ? run.blocks : wire(run);
+    if (step.kind == Kind::send || step.kind == Kind::sum) out.wire += run.wide ? run.blocks : wire(run);
     if (step.kind == Kind::combine || (step.kind == Kind::finish && finishes_)) {
       work(out, run, combine_);
       run.wide = sums_wide_ = wide && step.kind == Kind::combine && next != Use::send;
     }
     if (step.kind == Kind::store) run.wide = sums_wide_;  // others have done as this rank did
-    if (takes_message(step.kind)) take(step, run);
+    if (awaits_others(step.kind)) take(step, run);
   }
 
   void follow_values(const Step& step, Run& run, Use next, ScriptStep& out) {
@@ -141,6 +141,11 @@ class Scribe {
     case Kind::store:
       coded ? work(out, run, decode_) : void(out.seconds += copy_ * run.blocks);
       run.encoded = coded;
+      return take(step, run);
+    case Kind::sum:  // no compressor of values does that, but values as they are could be summed so
+      if (coded) encode_once(run, out);
+      out.wire += coded ? wire(run) : run.blocks;
+      run.encoded = false;
       return take(step, run);
     case Kind::finish:
       coded_ ? work(out, run, combine_) : void(out.seconds += add_ * run.blocks);

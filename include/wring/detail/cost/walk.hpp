@@ -10,6 +10,7 @@
 #include <wring/detail/cost/cut.hpp>
 #include <wring/detail/cost/script.hpp>
 #include <wring/detail/pipeline.hpp>
+#include <wring/detail/sum_seconds.hpp>
 #include <wring/detail/wires.hpp>
 
 namespace wring::inline v0::detail {
@@ -21,10 +22,10 @@ class Walk {
   /// For the entry of a piece in its message, and to round it up, on average.
   static constexpr double piece_bytes = 40;
 
-  void start(const Cut& cut, const Machine& machine) {
-    cut_ = &cut, machine_ = &machine;
+  void start(const Cut& cut, const Machine& machine, int ranks) {
+    cut_ = &cut, machine_ = &machine, ranks_ = ranks;
     slots_.assign(cut.depth(), {});
-    next_ = turn_ = 0, busy_ = 0, sent_ = 0;
+    next_ = turn_ = 0, busy_ = 0, sent_ = 0, sums_end_ = 0;
   }
 
   struct Move {
@@ -62,6 +63,7 @@ class Walk {
   struct Slot {
     std::size_t segment = 0, at = 0, sends = 0;
     std::array<double, sends_in_flight> left{};  ///< when its latest messages have left
+    double summed = 0;                           ///< when its latest sum has come
     bool running = false, closed = false;
   };
 
@@ -74,9 +76,13 @@ class Walk {
   }
 
   template <class World> double ready_at(const Slot& slot, const Script& script, World& world) const {
+    return std::max(slot.summed, next_at(slot, script, world));
+  }
+
+  template <class World> double next_at(const Slot& slot, const Script& script, World& world) const {
     if (slot.at < script.steps.size()) {
       const ScriptStep& step = script.steps[slot.at];
-      if (step.kind == Kind::finish) return 0;
+      if (!has_peer(step.kind)) return 0;
       if (step.kind == Kind::send)
         return slot.sends < sends_in_flight ? 0 : slot.left[slot.sends % sends_in_flight];
       return world.arrival(slot.segment, step.message);
@@ -86,7 +92,7 @@ class Walk {
 
   /// Whether its next step needs no message: that comes before the steps of other segments.
   static bool goes_on(const Slot& slot, const Script& script) {
-    return slot.running && slot.at < script.steps.size() && !takes_message(script.steps[slot.at].kind);
+    return slot.running && slot.at < script.steps.size() && !awaits_others(script.steps[slot.at].kind);
   }
 
   double message_bytes(const ScriptStep& step, double block) const {
@@ -117,7 +123,14 @@ class Walk {
       slot.left[slot.sends++ % sends_in_flight] = world.send(now + seconds, slot.segment, step, bytes);
       sent_ += bytes * cut_->weight(slot.segment);
     }
+    if (step.kind == Kind::sum) sum(slot, now + seconds, bytes);
     return seconds;
+  }
+
+  /// All ranks are taken to come to it at the same time. One sum after the other.
+  void sum(Slot& slot, double now, double bytes) {
+    slot.summed = sums_end_ = std::max(now, sums_end_) + seconds_of_sum(ranks_, bytes, *machine_);
+    sent_ += 2 * (ranks_ - 1.0) / ranks_ * bytes * cut_->weight(slot.segment);
   }
 
   double spend(const Slot& slot, double seconds) {
@@ -130,6 +143,8 @@ class Walk {
   std::vector<Slot> slots_;
   std::size_t next_ = 0, turn_ = 0;
   double busy_ = 0, sent_ = 0;
+  double sums_end_ = 0;  ///< of all so far
+  int ranks_ = 1;
 };
 
 }  // namespace wring::inline v0::detail

@@ -63,6 +63,8 @@ template <Transport Link> class Exchange {
   }
 
   bool running() const { return running_; }
+  /// Whether this rank has told anybody anything.
+  bool has_spoken() const { return sent_ > 0; }
   const Head& head() const { return head_; }
   /// What of the messages to this rank was damaged, if anything.
   const Failure& damage() const { return damage_; }

@@ -81,6 +81,43 @@ template <class Codec, class Link, class Exec> class Parcels {
     return message;
   }
 
+  /// How many bytes every rank hands to the transport for a sum.
+  std::size_t sum_bytes(const Step& step) {
+    std::size_t count = 0;
+    each_piece(step, [&](auto&) { ++count; });
+    return header_bytes + table_bytes(count) + most_piece_bytes(step);
+  }
+
+  /// The words of a sum, but for their header: encodes what is not yet encoded, and puts together what lies apart.
+  HostBytes assemble_sum(const Step& step) {
+    encode(step, [](int) { return false; });
+    std::size_t i = 0;
+    each_piece(step, [&](auto& piece) {
+      if (sending_[i++].size() != s_.worst_bytes(piece.range))
+        throw CodecError("a compressor that sums words wrote a piece of another size than it had announced");
+      s_.report.bytes_raw += piece.range.count * sizeof(typename S::T);
+    });
+    HostBytes words;
+    if (lies_as_message(step, words) && words.span.size() == sum_bytes(step)) {
+      s_.exec.fence("wring::send");
+      return words;
+    }
+    return lay_out(step);
+  }
+
+  /// Takes the pieces out of a sum whose checksum is right.
+  void accept_sum(const Step& step, const HostBytes& words) {
+    std::size_t count = 0;
+    each_piece(step, [&](auto&) { ++count; });
+    std::size_t at = header_bytes + table_bytes(count);
+    each_piece(step, [&](auto& piece) {
+      const std::size_t bytes = s_.worst_bytes(piece.range);
+      work_.take_sum(piece, on_device({words.buffer, words.span.subspan(at, bytes), nullptr}));
+      at += round_up(bytes, 64);
+    });
+    if constexpr (S::staged) s_.exec.fence("wring::receive");
+  }
+
   /// Takes the pieces out of a message whose checksum is right; every size in it is checked all the same. `sent_next(block)`: whether
   /// what comes of it is sent on as it is encoded then.
   template <class SentNext>
@@ -130,14 +167,14 @@ template <class Codec, class Link, class Exec> class Parcels {
       each_piece(step, [&](auto& piece) {
         ++count, wanted = wanted || work_.encodes(step, piece), encoded = encoded || piece.encoded;
       });
-      if (step.kind == Kind::send && encoded) wanted = false;
+      if ((step.kind == Kind::send || step.kind == Kind::sum) && encoded) wanted = false;
       return typename Room<typename S::Space>::Image(s_.room, wanted ? count : 0,
                                                      wanted ? most_piece_bytes(step) : 0);
     }
   }
 
-  /// Whether the pieces of a step lie as in a message, which need only be sealed, or has been sent before.
-  bool in_place(const Step& step, HostBytes& message) {
+  /// Whether the pieces of a step lie as in a message, which is left in `message`.
+  bool lies_as_message(const Step& step, HostBytes& message) {
     if (S::staged || sending_.empty()) return false;
     const P& first = pieces_[first_piece_[static_cast<std::size_t>(step.first)]];
     if (!first.encoded || first.encoded.image == nullptr) return false;
@@ -153,6 +190,12 @@ template <class Codec, class Link, class Exec> class Parcels {
     message = {first.encoded.buffer,
                {first.encoded.image, static_cast<std::size_t>(next - first.encoded.image)},
                first.encoded.image};
+    return true;
+  }
+
+  /// Whether that message need only be sealed, or has been sent before.
+  bool in_place(const Step& step, HostBytes& message) {
+    if (!lies_as_message(step, message)) return false;
     const MessageHeader h = header(step);
     if (message.span[0] != std::byte{0}) return sealed_as(message.span, h);
     const Doing doing(s_, Work::wire, message.span.size());
@@ -175,10 +218,20 @@ template <class Codec, class Link, class Exec> class Parcels {
 
   /// Copies the pieces behind header and table.
   HostBytes put_together(const Step& step) {
+    HostBytes message = lay_out(step);
+    const Doing doing(s_, Work::wire, message.span.size());
+    write_table(step, message.span);
+    seal(message.span, header(step));
+    return message;
+  }
+
+  /// Copies the pieces behind room for header and table, which are zeros.
+  HostBytes lay_out(const Step&) {
     std::size_t bytes = header_bytes + table_bytes(sending_.size());
     for (const auto& piece : sending_) bytes += round_up(piece.size(), 64);
     const Doing doing(s_, Work::wire, bytes);
     HostBytes message = s_.messages.take(bytes);
+    std::memset(message.span.data(), 0, header_bytes + table_bytes(sending_.size()));
     std::byte* to = message.span.data() + header_bytes + table_bytes(sending_.size());
     for (const auto& piece : sending_) {
       copy_bytes<typename S::HostSpace, typename S::Space>(s_.exec, piece, to);
@@ -187,8 +240,6 @@ template <class Codec, class Link, class Exec> class Parcels {
       to += padded;
     }
     s_.exec.fence("wring::send");
-    write_table(step, message.span);
-    seal(message.span, header(step));
     return message;
   }
 

@@ -60,7 +60,7 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
   /// Whether a step leaves the piece as something that it has encoded.
   bool encodes(const Step& step, const P& piece) const {
     if (step.kind == Kind::finish) return finishes(piece.range.item);
-    return step.kind == Kind::send || step.kind == Kind::combine;
+    return step.kind != Kind::store;
   }
 
   /// Whether own values that are not encoded yet can be added to a piece in one pass: it is then better not to encode them, but
@@ -144,6 +144,11 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
 
   void store(P& piece, Bytes<typename S::Space> theirs, int terms, Wire /*wire*/) {
     piece.encoded = std::move(theirs), piece.terms = terms, piece.finished = true, piece.delivered = false;
+  }
+
+  /// The sum over all ranks takes the place of what this one held.
+  void take_sum(P& piece, Bytes<typename S::Space> sum) {
+    piece.encoded = std::move(sum), piece.terms = s_.plan.ranks, piece.delivered = false;
   }
 
   void finish(P& piece, Wire /*wire*/, int /*budget*/) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <wring/collective/executor/segments/message.hpp>
 #include <wring/collective/executor/segments/parcels.hpp>
+#include <wring/collective/executor/segments/sum.hpp>
 #include <wring/collective/executor/shared.hpp>
 #include <wring/collective/executor/unsent.hpp>
 #include <wring/collective/executor/working.hpp>
@@ -32,7 +34,7 @@ template <class Codec, class Link, class Exec> class Segment {
   /// `mute`: this segment's messages have gone out already, poisoned; it only takes what peers send.
   void start(std::size_t index, const NextUses& uses, int channel, bool mute = false) {
     mute_ = mute, uses_ = &uses, channel_ = channel, at_ = 0, posted_ = 0, waited_ = 0, delivered_ = 0,
-    closed_ = false, running_ = true;
+    next_sum_ = sums_started_ = 0, closed_ = false, running_ = true;
     unsent_.clear();
     parcels_.cut(index);
   }
@@ -46,15 +48,18 @@ template <class Codec, class Link, class Exec> class Segment {
 
   /// Whether its next step needs no message. It comes first: what has been added up leaves before anything else is added up.
   bool goes_on() const {
-    return running_ && at_ < s_.plan.steps.size() && !takes_message(s_.plan.steps[at_].kind);
+    return running_ && at_ < s_.plan.steps.size() && !awaits_others(s_.plan.steps[at_].kind);
   }
 
   /// The rank whose message this segment waits for, -1 if none.
   int waits_for() const {
-    if (!running_) return -1;
+    if (!running_ || sums()) return -1;
     if (at_ < s_.plan.steps.size()) return s_.plan.steps[at_].peer;
     return outgoing_.empty() ? -1 : s_.plan.steps[outgoing_.front().step].peer;
   }
+
+  /// Whether it waits for a sum over all ranks.
+  bool sums() const { return running_ && at_ < s_.plan.steps.size() && s_.plan.steps[at_].kind == Kind::sum; }
 
   /// Takes one step, so that everything else is polled between pieces of work. While a message is missing, what is complete goes to
   /// the user.
@@ -82,6 +87,7 @@ template <class Codec, class Link, class Exec> class Segment {
     for (; at_ < s_.plan.steps.size(); ++at_)
       if (s_.plan.steps[at_].kind == Kind::send && !mute_) unsent_.add(at_, s_.plan.steps[at_].peer);
     if (!unsent_.attempt([this](std::size_t step) { send(step); })) retire(s_);
+    const bool all_summed = start_all_sums() && reap_sums();
     reap();
     try {
       for (post(); !incoming_.empty() && arrived(incoming_.front()); post())
@@ -89,16 +95,16 @@ template <class Codec, class Link, class Exec> class Segment {
     } catch (...) {  // nothing more can be taken
       posted_ = s_.plan.steps.size();
     }
-    running_ = !incoming_.empty() || !outgoing_.empty() || !unsent_.empty();
+    running_ = !all_summed || !incoming_.empty() || !outgoing_.empty() || !unsent_.empty();
     return !running_;
   }
 
   /// After `abandon`: takes back what is in flight, as far as the transport lets go of it.
   void cancel() {
-    at_ = posted_ = s_.plan.steps.size();
+    at_ = posted_ = next_sum_ = s_.plan.steps.size();
     unsent_.clear();
     const auto free = [this](Message& message) { return s_.link->cancel(message.request); };
-    std::erase_if(incoming_, free), std::erase_if(outgoing_, free);
+    std::erase_if(incoming_, free), std::erase_if(outgoing_, free), std::erase_if(summing_, free);
   }
 
  private:
@@ -194,7 +200,7 @@ template <class Codec, class Link, class Exec> class Segment {
       send(at_);
     } else if (step.kind == Kind::finish) {
       guarded([&] { parcels_.finish(step); });
-    } else if (!receive(step)) {
+    } else if (!(step.kind == Kind::sum ? sum(step) : receive(step))) {
       return false;
     }
     ++at_;
@@ -303,6 +309,93 @@ template <class Codec, class Link, class Exec> class Segment {
     return !left_over;
   }
 
+  /// Starts the sum when its turn has come, and takes what comes of it. False as long as it is not there.
+  bool sum(const Step& step) {
+    if (summing_.empty() && !start_sum(at_)) return false;
+    Message& message = summing_.front();
+    try {
+      if (!s_.link->test(message.request)) return false;
+    } catch (...) {
+      s_.fail(failure_from_current_exception(s_.plan.rank));
+    }
+    record(Timeline::Kind::sum, message, message.bytes.span.size());
+    guarded([&] { take_sum(step, message.bytes); });
+    summing_.clear();
+    return true;
+  }
+
+  void take_sum(const Step& step, const HostBytes& words) {
+    if constexpr (S::sums) {
+      {
+        const Doing doing(s_, Work::wire, words.span.size());
+        if (const Failure failure = open_sum(words.span, sum_mark(parcels_.header(step)), s_.plan.ranks))
+          return s_.fail(failure);
+      }
+      parcels_.accept_sum(step, words);
+      forget(step);
+    }
+  }
+
+  /// Starts the sum of a step, poisoned if this rank has failed. False if others come first.
+  bool start_sum(std::size_t number) {
+    if constexpr (S::sums) {
+      if (!s_.may_sum(index() * s_.sums_of_plan + sums_started_)) return false;
+      const HostBytes words = words_of(s_.plan.steps[number]);
+      const double begun = stamp();
+      Message& sum = summing_.emplace_back();  // first, for what is on its way needs its memory
+      sum.step = number, sum.bytes = words, sum.begin = begun;
+      next_sum_ = number + 1, ++sums_started_;
+      s_.note_sum();
+      try {
+        sum.request = s_.link->sum_words(
+            {reinterpret_cast<std::uint64_t*>(words.span.data()), words.span.size() / sizeof(std::uint64_t)});
+      } catch (...) {
+        summing_.pop_back();
+        throw;
+      }
+      s_.report.bytes_sent += words.span.size();
+      ++s_.report.messages;
+    }
+    return true;
+  }
+
+  /// What this rank hands to a sum.
+  HostBytes words_of(const Step& step) {
+    const std::uint64_t mark = sum_mark(parcels_.header(step));
+    HostBytes words;
+    guarded([&] {
+      words = parcels_.assemble_sum(step);
+      const Doing doing(s_, Work::wire, words.span.size());
+      seal_sum(words.span, {.mark = mark});
+    });
+    if (s_.failure) {
+      words = s_.messages.take(parcels_.sum_bytes(step));
+      seal_failed_sum(words.span, mark, s_.failure);
+    }
+    return words;
+  }
+
+  /// After a failure: takes part in all sums that are left, in their order, without waiting for any. True once all are started, or none need
+  /// be.
+  bool start_all_sums() {
+    if constexpr (!S::sums) return true;
+    if (!s_.sums_agreed) return true;
+    try {
+      for (; next_sum_ < s_.plan.steps.size(); ++next_sum_)
+        if (s_.plan.steps[next_sum_].kind == Kind::sum && !start_sum(next_sum_)) return false;
+    } catch (...) {  // nothing more can be started
+      retire(s_);
+      next_sum_ = s_.plan.steps.size();
+    }
+    return true;
+  }
+
+  /// Whether no sum is in flight any more.
+  bool reap_sums() {
+    std::erase_if(summing_, [this](Message& sum) { return arrived(sum); });
+    return summing_.empty();
+  }
+
   /// What a message will be combined with can be encoded while it is on its way; where that takes longer than to add it later, only
   /// if nothing else has been found to do.
   void prepare(const Step& step) {
@@ -338,7 +431,10 @@ template <class Codec, class Link, class Exec> class Segment {
   std::size_t waited_ = 0;     ///< polls for the message of this step
   int channel_ = 0;
   bool closed_ = false, running_ = false, mute_ = false;
+  std::size_t next_sum_ = 0,
+              sums_started_ = 0;              ///< the first step whose sum is not started, and how many are
   std::vector<Message> incoming_, outgoing_;  // a few: sends in flight and lookahead
+  std::vector<Message> summing_;
   Unsent unsent_;
 };
 

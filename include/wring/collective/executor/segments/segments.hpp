@@ -37,6 +37,7 @@ template <class Codec, class Link, class Exec> class Segments {
     first_channel_ = first_channel;
     s_.cut(counts);
     s_.report.segments = count_ = s_.partition.segments();
+    s_.sums_in_all = count_ * s_.sums_of_plan, s_.sums_started = 0;
     next_ = 0;
     uses_.analyse(s_.plan);
     const std::size_t depth = s_.partition.depth(s_.options.depth);
@@ -76,6 +77,11 @@ template <class Codec, class Link, class Exec> class Segments {
   template <class Name> void waits_for(Name name) const {
     for (const auto& segment : active())
       if (segment->running()) name(segment->waits_for(), "data");
+  }
+
+  /// Whether a segment waits for a sum over all ranks.
+  bool sums() const {
+    return std::any_of(active().begin(), active().end(), [](const auto& segment) { return segment->sums(); });
   }
 
   /// This rank has failed and waits for nobody any more: all that it has still to send goes out now, poisoned.
