@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <wring/collective.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/none.hpp>
+#include <wring/compressor/packed_words.hpp>
 #include <wring/transport/mpi.hpp>
 
 #include "support/algorithms.hpp"
@@ -160,6 +162,30 @@ TEST_CASE("MPI: several operations in flight, waited for in reverse order; two l
   }
 }
 
+TEST_CASE("MPI: words summed by MPI_Iallreduce give the bits of Grid by a ring", "[collective][mpi][native]") {
+  const Communicator halves(world_rank() % 2, -world_rank());
+  for (const MPI_Comm communicator : {MPI_COMM_WORLD, halves.handle}) {
+    MpiTransport link(communicator);
+    const auto rank = static_cast<std::size_t>(link.rank());
+    const wring::Options options{.segment_bytes = 4096, .ride_along_bytes = 0};
+    wring::Allreduce native(wring::PackedWords<double>{}, link, wring::Native{}, options),
+        second(wring::PackedWords<double>{}, link, wring::Native{}, options);
+    wring::Allreduce ring(Grid<double>{}, link, wring::Ring{}, options);
+    for (const std::size_t n : {0, 1, 600, 100000})
+      for (const double bound : {1.0, 1e-2, 1e-8}) {
+        auto inputs = inputs_of(link.size(), n);
+        if (n == 600 && rank == 0) inputs[0][5] = std::numeric_limits<double>::infinity(), inputs[0][6] = std::nan("");
+        const View one = view_of(inputs[rank]), two = view_of(inputs[rank]), three = view_of(inputs[rank]);
+        auto first = native.start(Exec{}, one, wring::absolute(bound)),
+             other = second.start(Exec{}, two, wring::absolute(2 * bound));
+        other.wait(), first.wait();
+        ring(Exec{}, three, wring::absolute(bound));
+        REQUIRE(same_bits(copy_of(one), copy_of(three)));
+        REQUIRE(same_on_all_ranks(two, communicator));
+      }
+  }
+}
+
 TEST_CASE("MPI: the library's messages do not meet the user's own", "[collective][mpi]") {
   double received = 0;
   MPI_Request pending;
@@ -214,26 +240,36 @@ TEST_CASE("MPI: ranks that disagree all get the same error, and go on", "[collec
   REQUIRE(y(19) == link.size());
 }
 
-TEST_CASE("MPI: a rank that comes too late is named, whoever waited is told", "[collective][mpi]") {
+namespace {
+
+template <class Codec, class Schedule, class... Bound>
+void one_comes_late(const Codec& codec, const Schedule& algorithm, Bound... bound) {
   for (const std::size_t n : {10, 50000}) {
     MpiTransport link(MPI_COMM_WORLD);
     if (link.size() == 1) return;
     const View x("x", n);
-    wring::Allreduce sum(None<double>{}, link);
+    wring::Allreduce sum(codec, link, algorithm);
     const int late = link.size() - 1;
     MPI_Barrier(MPI_COMM_WORLD);
     if (link.rank() == late) {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
       // Its own part succeeds, or it hears of the failure: it never hangs and never throws anything else.
-      const std::string text = message_of<wring::TimeoutError>([&] { sum(Exec{}, x); });
+      const std::string text = message_of<wring::TimeoutError>([&] { sum(Exec{}, x, bound...); });
       REQUIRE((text == "nothing was thrown" || contains(text, "deadline")));
     } else {
       const auto deadline = wring::Deadline::clock::now() + std::chrono::milliseconds(30);
-      const std::string text = message_of<wring::TimeoutError>([&] { sum(Exec{}, x, deadline); });
+      const std::string text = message_of<wring::TimeoutError>([&] { sum(Exec{}, x, bound..., deadline); });
       INFO(text);
       REQUIRE((contains(text, "deadline") || contains(text, "rank")));
-      REQUIRE(contains(message_of<wring::AbandonedError>([&] { sum(Exec{}, x); }), "retired"));
+      REQUIRE(contains(message_of<wring::AbandonedError>([&] { sum(Exec{}, x, bound...); }), "retired"));
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }
+}
+
+}  // namespace
+
+TEST_CASE("MPI: a rank that comes too late is named, whoever waited is told", "[collective][mpi]") {
+  one_comes_late(None<double>{}, wring::Ring{});
+  one_comes_late(wring::PackedWords<double>{}, wring::Native{}, wring::absolute(0.1));
 }
