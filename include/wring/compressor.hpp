@@ -10,3 +10,5 @@
 #include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>
 #include <wring/compressor/packed_words.hpp>
+#include <wring/compressor/threshold.hpp>
+#include <wring/compressor/top_k.hpp>

@@ -117,6 +117,10 @@ struct Codec : Complete {
 #if defined(CASE_fallback_blocks)
   std::uint64_t fallback_blocks = 0;
 #endif
+// CASE_inspect expects: wring: the compressor has a member inspect, which must take
+#if defined(CASE_inspect)
+  template <class Exec> void inspect(const Exec&, std::span<const float>) {}
+#endif
 // CASE_scratch_bytes expects: wring: the compressor has a member scratch_bytes, which must be const
 #if defined(CASE_scratch_bytes)
   std::size_t scratch_bytes() const { return 64; }

@@ -44,6 +44,7 @@ enum class Without {
   scratch_bytes,
   scratch_bytes_const,
   fallback_blocks,
+  inspect,
   count  ///< how many there are
 };
 
@@ -150,6 +151,9 @@ template <Without lacks = Without::nothing> struct Able : Minimal<lacks> {
     requires(lacks == Without::scratch_bytes_const);
   std::uint64_t fallback_blocks() const
     requires(lacks != Without::fallback_blocks);
+  template <class Exec>
+    requires(lacks != Without::inspect)
+  void inspect(const Exec&, std::span<const V>, const Context&);
 };
 
 }  // namespace archetype

@@ -41,6 +41,7 @@ constexpr bool breaks_scratch(Without x) {
   return breaks_compressor(x) || between(x, Without::scratch_bytes, Without::scratch_bytes_const);
 }
 constexpr bool breaks_counts(Without x) { return breaks_compressor(x) || x == Without::fallback_blocks; }
+constexpr bool breaks_inspecting(Without x) { return breaks_compressor(x) || x == Without::inspect; }
 
 template <Without lacks> constexpr bool breaks_exactly() {
   using A = Able<lacks>;
@@ -54,6 +55,7 @@ template <Without lacks> constexpr bool breaks_exactly() {
   static_assert(FixedSizeCompressor<A> == !breaks_fixed_size(lacks));
   static_assert(ScratchCompressor<A> == !breaks_scratch(lacks));
   static_assert(CountsFallbacks<A> == !breaks_counts(lacks));
+  static_assert(InspectingCompressor<A> == !breaks_inspecting(lacks));
   static_assert(Compressor<Minimal<lacks>> == !breaks_compressor(lacks));
   return true;
 }
@@ -70,7 +72,8 @@ static_assert(!BoundedCompressor<Minimal<>> && !PreparedCompressor<Minimal<>> &&
 static_assert(!AnticipatingCompressor<Minimal<>>);
 static_assert(!FinishingCompressor<Minimal<>> && !AddingCompressor<Minimal<>> &&
               !FixedSizeCompressor<Minimal<>>);
-static_assert(!ScratchCompressor<Minimal<>> && !CountsFallbacks<Minimal<>>);
+static_assert(!ScratchCompressor<Minimal<>> && !CountsFallbacks<Minimal<>> &&
+              !InspectingCompressor<Minimal<>>);
 static_assert(!Compressor<int> && !Compressor<void*>);
 
 }  // namespace

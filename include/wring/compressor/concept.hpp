@@ -105,10 +105,21 @@ template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
 concept PreparedCompressor =
     Compressor<C, Exec> && requires(C& codec, const Agreed& agreed) { codec.prepare(agreed); };
 
+/// Looks at the whole of a rank's input before any of it is encoded: `inspect(exec, values, context)` is called once for each tensor of an
+/// operation, on the operation's copy, after `prepare` and before the first `compress`, on every rank that has input for it.
+/// `context.first` is the index of the first of the values, `context.count` their number. Where small inputs ride along and all ranks encode
+/// everybody's, it is called before each of them, `context.rank` saying whose values they are.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept InspectingCompressor =
+    Compressor<C, Exec> &&
+    requires(C& codec, const Exec& exec, std::span<const typename C::value_type> values,
+             const Context& context) { codec.inspect(exec, values, context); };
+
 /// Combines encoded pieces without decoding them: exactly associative and commutative, so that every algorithm gives the same
 /// bits. `combine(exec, a, b, out, context)` returns the number of bytes written at `out`, which overlaps neither a nor b;
 /// `max_combined_bytes(n, terms)` is its worst case. A combining compressor answers for the bound on the result itself, in
-/// `prepare`. `reproducible()` says whether the combination is exact with the parameters set.
+/// `prepare`. `reproducible()` says whether the combination is exact with the parameters set; where it is not, the order of ranks may
+/// change the last bits, and it need not be associative.
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
 concept CombiningCompressor =
     PreparedCompressor<C, Exec> &&

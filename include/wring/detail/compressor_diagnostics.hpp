@@ -68,6 +68,7 @@ struct Nameless {};
 WRING_FIND_MEMBER(compressed_bytes)
 WRING_FIND_MEMBER(decompress_add)
 WRING_FIND_MEMBER(fallback_blocks)
+WRING_FIND_MEMBER(inspect)
 WRING_FIND_MEMBER(scratch_bytes)
 #undef WRING_FIND_MEMBER
 
@@ -85,6 +86,10 @@ template <class C, class Exec> constexpr void explain_names() {
                 "wring: the compressor has a member fallback_blocks, which must be const, without arguments, "
                 "and return "
                 "a number: see CountsFallbacks in docs/concepts.md");
+  static_assert(
+      !has_inspect<C> || InspectingCompressor<C, Exec>,
+      "wring: the compressor has a member inspect, which must take (exec, std::span<const value_type> "
+      "values, const wring::Context&): see InspectingCompressor in docs/concepts.md");
   static_assert(
       !has_scratch_bytes<C> || ScratchCompressor<C, Exec>,
       "wring: the compressor has a member scratch_bytes, which must be const, take the number of values and "

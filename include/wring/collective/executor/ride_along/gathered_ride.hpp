@@ -49,6 +49,7 @@ template <class Codec, class Link, class Exec> class GatheredRide {
     const PieceRange mine = contribution(s_.plan.rank);
     if (mine.count == 0) return void(contributions_.give(s_.plan.rank, 0));
     if constexpr (encode_first) {
+      inspect(s_, s_.input(mine), own_context(mine, s_.plan.rank));
       const auto piece = encode(s_, s_.input(mine), own_context(mine, s_.plan.rank));
       to_host(s_, piece.span, contributions_.give(s_.plan.rank, piece.span.size()).data());
     } else {
@@ -122,6 +123,7 @@ template <class Codec, class Link, class Exec> class GatheredRide {
       if (bytes.span.size() != range.count * sizeof(T))
         throw TransportError("data that ride along have the wrong size");
       const std::span<const T> values(reinterpret_cast<const T*>(bytes.span.data()), range.count);
+      inspect(s_, values, own_context(range, rank));
       auto result = encode(s_, values, own_context(range, rank));
       if constexpr (!host_accessible_v<Exec>) s_.exec.fence("wring::ride");  // `bytes` goes back to the pool
       return result;

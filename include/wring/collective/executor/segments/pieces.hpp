@@ -33,6 +33,16 @@ template <class Space> void keep(Bytes<Space>& out, std::size_t bytes, const cha
   out.span = out.span.first(bytes);
 }
 
+/// Shows a rank's whole input to a compressor that wants to see it before any of it is encoded.
+template <class S> void inspect(S& s, std::span<const typename S::T> values, const Context& context) {
+  using Codec = std::decay_t<decltype(*s.tensors[context.item].codec)>;
+  if constexpr (InspectingCompressor<Codec, decltype(s.exec)>) {
+    if (values.empty()) return;
+    const Doing doing(s, Work::measure, values.size_bytes());
+    s.tensors[context.item].codec->inspect(s.exec, values, context);
+  }
+}
+
 /// Encodes values.
 template <class S> auto encode(S& s, std::span<const typename S::T> values, const Context& context) {
   const Doing doing(s, Work::encode, values.size_bytes());
