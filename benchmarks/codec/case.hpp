@@ -34,7 +34,8 @@ template <class T> class Buffer {
 template <class Codec> class Case {
  public:
   using T = typename Codec::value_type;
-  static constexpr bool combines = wring::CombiningCompressor<Codec>, adds = wring::AddingCompressor<Codec>;
+  static constexpr bool combines = wring::CombiningCompressor<Codec>, adds = wring::AddingCompressor<Codec>,
+                        bounded = combines && wring::BoundedCompressor<Codec>;
 
   Case(const DataSet& set, std::size_t bytes, wring::Bound bound, Codec codec)
       : mine(bytes / sizeof(T)), theirs(count()), decoded(count()), copy(count()), codec_(codec), encoded_(0),
@@ -77,13 +78,15 @@ template <class Codec> class Case {
 
   /// The largest error of the sum of both ranks' encodings, as a part of the bound.
   double error_of_bound() {
-    if constexpr (combines) {
+    if constexpr (bounded) {
       combine();
       std::span<const std::byte> sum = combined_.span().first(combined_size_);
       wring::Context final = context_;
       final.phase = wring::Phase::final, final.terms = 2;
       Buffer<std::byte> finished(codec_.max_combined_bytes(count(), 2));
-      if (codec_.finishes()) sum = finished.span().first(codec_.finish(Exec(), sum, finished.span(), final));
+      if constexpr (wring::FinishingCompressor<Codec>)
+        if (codec_.finishes())
+          sum = finished.span().first(codec_.finish(Exec(), sum, finished.span(), final));
       codec_.decompress(Exec(), sum, decoded.span(), final);
       double worst = 0;
       for (std::size_t i = 0; i < count(); ++i)
@@ -96,7 +99,7 @@ template <class Codec> class Case {
   /// The entropy of the multiples of the step to which the first million of values, or of differences of neighbours, is rounded,
   /// in bits: what no lossless coder of single values gets below.
   std::optional<double> entropy(bool of_differences) const {
-    if constexpr (combines) {
+    if constexpr (requires { codec_.step(); }) {
       if (!codec_.step()) return std::nullopt;
       std::map<std::int64_t, std::size_t> histogram;
       const std::size_t n = std::min(count(), std::size_t{1} << 20);
@@ -149,7 +152,7 @@ template <class Codec> class Case {
     if constexpr (wring::PreparedCompressor<Codec>) {
       wring::Agreed agreed;
       agreed.ranks = 2, agreed.total = count(), agreed.max_abs = max_abs_;
-      agreed.allowed_error = allowed_error_, agreed.measured = true;
+      if (bounded) agreed.allowed_error = allowed_error_, agreed.measured = true;
       codec_.prepare(agreed);
     }
   }

@@ -19,6 +19,8 @@
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>
+#include <wring/compressor/threshold.hpp>
+#include <wring/compressor/top_k.hpp>
 #include <wring/error.hpp>
 
 #include "codec/case.hpp"
@@ -39,7 +41,7 @@ template <class Codec> class CodecBenchmarks {
       : name_(std::move(codec_name)), codec_(codec), registry_(registry) {}
 
   void add(const std::shared_ptr<const DataSet>& set, std::size_t bytes, wring::Bound bound) const {
-    constexpr bool bounded = Case<Codec>::combines;
+    constexpr bool bounded = Case<Codec>::bounded;
     const std::string which =
         fmt::format("{}/{}/{}/{}", name_, wring::FloatTraits<T>::name, size_text(bytes), set->name) +
         (bounded ? "/" + text_of(bound) : "");
@@ -76,7 +78,7 @@ template <class Codec> class CodecBenchmarks {
     state.counters["bits"] = c.bits();
     state.counters["error_of_rms"] = c.error();
     if (const auto entropy = c.entropy(delta)) state.counters["entropy"] = *entropy;
-    if constexpr (Case<Codec>::combines) {
+    if constexpr (Case<Codec>::bounded) {
       const double error = c.error_of_bound();
       state.counters["error_of_bound"] = error;
       if (!(error <= 1)) registry.wrong = true, state.SkipWithError("the error exceeds the bound");
@@ -94,7 +96,7 @@ template <class Codec> void register_codec(const std::string& name, Codec codec,
     for (const std::size_t bytes : registry.sizes)
       for (const wring::Bound& bound : registry.bounds.empty() ? set->bounds : registry.bounds) {
         benchmarks.add(set, bytes, bound);
-        if (!Case<Codec>::combines) break;  // the others know of no bound
+        if (!Case<Codec>::bounded) break;  // the others know of no bound
       }
 }
 
@@ -122,6 +124,9 @@ template <wring::FloatElement T> void register_element(Registry& registry) {
   register_codec("entropy_grid", wring::EntropyGrid<T>(), registry);
   register_codec("entropy_grid_delta", wring::EntropyGrid<T>({.grid = {StepKind::short_step, true}}),
                  registry);
+  register_codec("top_k_1_percent", wring::TopK<T>({.ratio = 0.01}), registry);
+  register_codec("top_k_10_percent", wring::TopK<T>({.ratio = 0.1}), registry);
+  register_codec("threshold", wring::Threshold<T>(), registry);
 }
 
 }  // namespace wring_benchmark

@@ -291,6 +291,11 @@ template <class Codec, class Exec> class CompressorLaws {
     for (const auto& rank : values) max_abs = std::max(max_abs, greatest_magnitude<T>(rank));
     for (const Operation operation : {Operation::sum, Operation::mean, Operation::min, Operation::max}) {
       const std::string name = where + ", " + name_of(operation) + " of 3";
+      if constexpr (!bounded) {
+        if (auto c = prepared(Collective::allreduce, operation, terms, n, max_abs, unlimited, name))
+          combines(*c, values, n, rounding_of_sums(max_abs));
+        continue;
+      }
       const double scale = max_abs > 0 ? max_abs : 1;
       const double first = std::max(operation == Operation::sum ? scale / 64 : scale / 200,
                                     std::numeric_limits<double>::denorm_min());
@@ -300,6 +305,14 @@ template <class Codec, class Exec> class CompressorLaws {
           break;
         }
     }
+  }
+
+  /// What three values up to max_abs, added one after the other and divided, may be off by.
+  static double rounding_of_sums(double max_abs) {
+    if constexpr (FloatElement<T>)
+      return terms *
+             (terms * max_abs * FloatTraits<T>::unit_roundoff * 1.01 + FloatTraits<T>::least_subnormal);
+    return unlimited;
   }
 
   void combines(Case& c, const std::vector<std::vector<T>>& values, std::size_t n, double allowed) {
@@ -329,7 +342,18 @@ template <class Codec, class Exec> class CompressorLaws {
       for (std::size_t rank = 0; rank < pieces.size(); ++rank) measures(c, values[rank], pieces[rank]);
     if constexpr (AccumulatingCompressor<Codec, Exec>)
       if (c.codec.accumulates()) accumulates(c, values, pieces, *ab);
-    decodes_to_the_result(c, values, *left, n, allowed);
+    if constexpr (bounded)
+      decodes_to_the_result(c, values, *left, n, allowed);
+    else
+      decodes_to_the_result(c, decoded_inputs(c, pieces, n), *left, n, allowed);
+  }
+
+  /// Without a bound a combination is that of what the pieces decode to.
+  std::vector<std::vector<T>> decoded_inputs(Case& c, const std::vector<Bytes>& pieces, std::size_t n) {
+    std::vector<std::vector<T>> all;
+    Case own = Calls::with(c, Phase::own, 1);
+    for (const Bytes& piece : pieces) all.push_back(calls_.decode(own, piece, n).value_or(std::vector<T>(n)));
+    return all;
   }
 
   /// What is measured while it is encoded: the same bytes, and no value is larger.
@@ -513,7 +537,7 @@ template <class Codec, class Exec> class CompressorLaws {
 /// arrive where they were, finite values stay finite; decoded values can be encoded again. Bounded: no value is farther from the original than
 /// the error allowed, as long as that is at least error(max_abs); what `prepare` accepts, it holds. Fixed size: the size is the one foretold. Adding: the same as
 /// decompress and add. Combining: commutative and associative bit by bit (where reproducible), the result within the bound that
-/// `prepare` was given, special values as in IEEE arithmetic, wide and coded pieces mix. Measuring: the same as compress, and no value is larger than what was measured.
+/// `prepare` was given (or, without one, that of what the pieces decode to, within the rounding of three additions), special values as in IEEE arithmetic, wide and coded pieces mix. Measuring: the same as compress, and no value is larger than what was measured.
 /// Accumulating: the same as compress, combine and decompress. Anticipating: parameters are interchangeable
 /// with those for zeros up to some magnitude and never beyond, and encode alike.
 template <class Codec, class Exec = Kokkos::DefaultHostExecutionSpace>

@@ -10,6 +10,7 @@
 #include <wring/compressor/entropy_grid.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
+#include <wring/compressor/threshold.hpp>
 
 #include "cases/compressors.hpp"
 
@@ -60,6 +61,8 @@ template <class T> std::vector<AnyCompressor<T>> define_all_compressors() {
       any_compressor(wring::None<T>{}), any_compressor(wring::Lossless<T>{}), any_compressor(Grid{}),
       any_compressor(Grid(typename Grid::Options{.step = Grid::StepKind::power_of_two, .delta = true}))};
   all.push_back(any_compressor(wring::EntropyGrid<T>{}));
+  all.push_back(any_compressor(wring::Threshold<T>{}));
+  all.back().adds_values = true;  // one by one, though they are encoded
   all.push_back(any_block_scaled<T, 8>({}));
   all.push_back(any_block_scaled<T, 4>({.rounding = wring::StochasticRounding{5}}));
   if constexpr (!std::is_same_v<T, half_t>) all.push_back(any_cast<half_t, T>());

@@ -144,6 +144,7 @@ template <class Codec, class Link, class Exec> class CodecStopwatch {
     if constexpr (BoundedCompressor<Codec, Exec> && !PreparedCompressor<Codec, Exec>)
       allowed_ = std::max<double>(error, codec_.error(4));
     if constexpr (ScratchCompressor<Codec, Exec>) scratch_ = memory<std::byte>(codec_.scratch_bytes(count));
+    if constexpr (InspectingCompressor<Codec, Exec>) codec_.inspect(exec_, values(0), context(count));
   }
 
   std::size_t most_bytes() const {
@@ -171,7 +172,10 @@ template <class Codec, class Link, class Exec> class CodecStopwatch {
     };
     WorkSpeed speed;
     speed.encode = each(Work::encode, [&](const Place& p) { encode(p, count); });
-    if constexpr (FloatElement<T>)
+    if constexpr (InspectingCompressor<Codec, Exec>)
+      speed.measure =
+          each(Work::measure, [&](const Place& p) { codec_.inspect(exec_, p.values, context(count)); });
+    else if constexpr (FloatElement<T>)
       speed.measure = seconds_of(Work::measure,
                                  [&](const Place& p) {
                                    wring::detail::measure<T>(exec_, p.values, Bound::Kind::rms, workspace_);
