@@ -6,6 +6,7 @@
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/concept.hpp>
 #include <wring/compressor/entropy_grid.hpp>
+#include <wring/compressor/error_feedback.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>

@@ -45,6 +45,13 @@ enum class Without {
   scratch_bytes_const,
   fallback_blocks,
   inspect,
+  open,
+  close,
+  close_noexcept,
+  history,
+  history_const,
+  greatest,
+  greatest_const,
   count  ///< how many there are
 };
 
@@ -154,6 +161,21 @@ template <Without lacks = Without::nothing> struct Able : Minimal<lacks> {
   template <class Exec>
     requires(lacks != Without::inspect)
   void inspect(const Exec&, std::span<const V>, const Context&);
+
+  void open(const wring::Opening&)
+    requires(lacks != Without::open);
+  void close(bool) noexcept(lacks != Without::close_noexcept)
+    requires(lacks != Without::close);
+  std::uint64_t history() const
+    requires(lacks != Without::history && lacks != Without::history_const);
+  std::uint64_t history()
+    requires(lacks == Without::history_const);
+  template <class Exec>
+    requires(lacks != Without::greatest && lacks != Without::greatest_const)
+  double greatest(const Exec&, double) const;
+  template <class Exec>
+    requires(lacks == Without::greatest_const)
+  double greatest(const Exec&, double);
 };
 
 }  // namespace archetype

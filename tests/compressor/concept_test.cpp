@@ -42,6 +42,9 @@ constexpr bool breaks_scratch(Without x) {
 }
 constexpr bool breaks_counts(Without x) { return breaks_compressor(x) || x == Without::fallback_blocks; }
 constexpr bool breaks_inspecting(Without x) { return breaks_compressor(x) || x == Without::inspect; }
+constexpr bool breaks_remembering(Without x) {
+  return breaks_compressor(x) || between(x, Without::open, Without::greatest_const);
+}
 
 template <Without lacks> constexpr bool breaks_exactly() {
   using A = Able<lacks>;
@@ -56,6 +59,7 @@ template <Without lacks> constexpr bool breaks_exactly() {
   static_assert(ScratchCompressor<A> == !breaks_scratch(lacks));
   static_assert(CountsFallbacks<A> == !breaks_counts(lacks));
   static_assert(InspectingCompressor<A> == !breaks_inspecting(lacks));
+  static_assert(RememberingCompressor<A> == !breaks_remembering(lacks));
   static_assert(Compressor<Minimal<lacks>> == !breaks_compressor(lacks));
   return true;
 }
@@ -74,6 +78,7 @@ static_assert(!FinishingCompressor<Minimal<>> && !AddingCompressor<Minimal<>> &&
               !FixedSizeCompressor<Minimal<>>);
 static_assert(!ScratchCompressor<Minimal<>> && !CountsFallbacks<Minimal<>> &&
               !InspectingCompressor<Minimal<>>);
+static_assert(!RememberingCompressor<Minimal<>>);
 static_assert(!Compressor<int> && !Compressor<void*>);
 
 }  // namespace

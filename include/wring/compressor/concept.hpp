@@ -35,7 +35,9 @@ struct Context {
   std::size_t total = 0;   ///< number of values of the whole tensor
   double allowed_error =
       std::numeric_limits<double>::infinity();  ///< the most that this encoding may change a value
-  bool wide = false;               ///< speed before size: inside a node, uncompressed but still combinable
+  bool wide = false;  ///< speed before size: inside a node, uncompressed but still combinable
+  int encoding =
+      0;  ///< how often this rank has encoded these values before, in this operation: by the plan alone
   std::span<std::byte> scratch{};  ///< scratch_bytes(count) bytes where the compressor asked for them
 };
 
@@ -190,6 +192,37 @@ concept AddingCompressor =
     Compressor<C, Exec> && requires(C& codec, const Exec& exec, std::span<const std::byte> bytes,
                                     std::span<typename C::value_type> values, const Context& context) {
       codec.decompress_add(exec, bytes, values, context);
+    };
+
+/// What a compressor that remembers is told of an operation before it begins.
+struct Opening {
+  Collective collective = Collective::allreduce;
+  Operation operation = Operation::sum;
+  int rank = 0, ranks = 1;
+  std::size_t item = 0;              ///< index of the tensor within its group
+  std::size_t total = 0;             ///< number of values of the whole tensor
+  std::size_t first = 0, count = 0;  ///< what this rank may have to encode of it
+  /// Of plan, root, lengths and counts, the same on all ranks. Where it is equal, each value is encoded by the same ranks, equally often
+  /// and as part of the same sums.
+  std::uint64_t course = 0;
+};
+
+/// Remembers something from one operation to the next (residuals). Every encoding then happens once in an operation, and not before
+/// the ranks have agreed: such operations do not ride along.
+/// - `open(opening)`, on the operation's copy and before any other call: the memory is in use from now on. Throws InvalidArgument
+///   where it cannot serve: all ranks refuse.
+/// - `close(completed)`: the operation has ended, well or not, and encodes no more. Must not throw.
+/// - `history()`, once open: a number that all ranks must have in common (operations so far).
+/// - `greatest(exec, max_abs)`, once open: a bound of what will be encoded for values up to max_abs of this rank. It takes the place of
+///   the rank's max_abs in the agreement, where a bound was asked for.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept RememberingCompressor =
+    Compressor<C, Exec> && requires(C& codec, const C& constant, const Exec& exec, const Opening& opening,
+                                    double max_abs, bool completed) {
+      codec.open(opening);
+      { codec.close(completed) } noexcept;
+      { constant.history() } -> std::convertible_to<std::uint64_t>;
+      { constant.greatest(exec, max_abs) } -> std::convertible_to<double>;
     };
 
 /// Knows the size of its output beforehand: compress of n values always writes compressed_bytes(n), and need not synchronise.

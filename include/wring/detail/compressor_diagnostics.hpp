@@ -165,6 +165,13 @@ template <class C, class Exec> constexpr void explain_abilities() {
                 "accumulate(exec, own, piece, out, result, context) for values and for bytes as `own`, that "
                 "returns the number of bytes written, and a const member accumulates(): see "
                 "AccumulatingCompressor in docs/concepts.md");
+  constexpr bool remembers = requires(C& codec, const Opening& opening) { codec.open(opening); };
+  constexpr bool closes = requires(C& codec) { codec.close(true); };
+  static_assert(
+      !(remembers || closes) || RememberingCompressor<C, Exec>,
+      "wring: a remembering compressor needs open(const wring::Opening&), close(bool) noexcept, and "
+      "const members history() and greatest(exec, max_abs) that return numbers: see "
+      "RememberingCompressor in docs/concepts.md");
   static_assert(!(finishes || says_finishes) || FinishingCompressor<C, Exec>,
                 "wring: a finishing compressor needs combine with all that belongs to it, finish(exec, sum, "
                 "out, context) that returns "

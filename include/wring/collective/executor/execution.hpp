@@ -20,6 +20,7 @@
 #include <wring/collective/executor/operation_state.hpp>
 #include <wring/collective/executor/segments/segments.hpp>
 #include <wring/collective/executor/shared.hpp>
+#include <wring/detail/hash.hpp>
 #include <wring/detail/sentence.hpp>
 
 namespace wring::inline v0::detail {
@@ -94,9 +95,41 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void give_codecs(const Codec& codec) {
     try {
       for (auto& tensor : shared_.tensors) tensor.codec.emplace(codec);
+      if (!job_.failure) open_memories();
     } catch (...) {
       job_.failure = failure_from_current_exception(shared_.link->rank());
     }
+  }
+
+  /// Tells compressors that remember something what is to come.
+  void open_memories() {
+    if constexpr (RememberingCompressor<Codec, Exec>) {
+      Hasher course;
+      course.add(job_.algorithm_hash).add(job_.choice_hash).add(job_.task.collective).add(job_.task.root);
+      for (const auto& t : shared_.tensors) course.add(t.total);
+      for (const std::size_t n : job_.counts) course.add(n);
+      for (std::size_t i = 0; i < shared_.tensors.size(); ++i) {
+        auto& t = shared_.tensors[i];
+        const bool part = job_.task.collective == Collective::allgather;
+        t.codec->open({.collective = job_.task.collective,
+                       .operation = job_.options.operation,
+                       .rank = shared_.link->rank(),
+                       .ranks = shared_.link->size(),
+                       .item = i,
+                       .total = t.total,
+                       .first = part ? t.in_offset : 0,
+                       .count = part ? t.in.size() : t.total,
+                       .course = course.value()});
+        t.open = true;
+      }
+    }
+  }
+
+  /// Nothing more will be encoded.
+  void close_memories() noexcept {
+    if constexpr (RememberingCompressor<Codec, Exec>)
+      for (auto& t : shared_.tensors)
+        if (std::exchange(t.open, false)) t.codec->close(!shared_.failure);
   }
 
   Progress stage_progress() const { return stage_ == Stage::done ? Progress::finished : Progress::moved; }
@@ -288,6 +321,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       abandon(failure, true);
       return Progress::moved;
     } catch (...) {
+      close_memories();
       settled_ = true, stage_ = Stage::leaving;  // what is in flight keeps its memory
       return Progress::blocked;
     }
@@ -409,6 +443,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   virtual void release() {}  ///< the views are the user's again
 
   void settle() {
+    close_memories();
     Report& r = shared_.report;
     if constexpr (CountsFallbacks<Codec, Exec>)
       for (const auto& t : shared_.tensors)
@@ -542,6 +577,7 @@ void Execution<Codec, Link, Exec>::orphan() noexcept {
   } catch (...) {
     shared_.failure.cause = Cause::abandoned;
   }
+  close_memories();
   settled_ = true, stage_ = Stage::orphaned;
 }
 
@@ -549,6 +585,7 @@ template <class Codec, class Link, class Exec>
 void Execution<Codec, Link, Exec>::abandon(const Failure& failure, bool now) {
   if (!in_flight_ || stage_ == Stage::leaving || stage_ == Stage::orphaned) return;
   shared_.fail(failure.rank >= 0 ? failure : Failure{failure.cause, shared_.link->rank(), failure.text});
+  close_memories();
   settled_ = true;
   if (!now) {  // it goes on in the order of its plan, poisoned
     if (!job_.options.confirm) remember_failure();

@@ -36,6 +36,7 @@ template <class Codec> struct Tensor {
   std::size_t total = 0;       ///< elements of the whole tensor
   std::optional<Bound> bound;
   std::optional<Codec> codec;  ///< this operation's copy, with the agreed parameters
+  bool open = false;           ///< the codec's memory is in use
   Magnitudes magnitudes;       ///< of this rank's input, then of all ranks'
   double error = std::numeric_limits<double>::infinity();  ///< the bound in units of the data
   std::vector<double> allowed;                             ///< error allowed to an encoding, by budget class
@@ -138,7 +139,9 @@ template <class Codec, class Link, class Exec> struct Shared {
     return t.out.subspan(r.first - t.out_offset, r.count);
   }
 
-  Context context(const PieceRange& r, Phase phase, int terms, double allowed_error, bool wide) {
+  /// `encoding`: how often this rank has encoded the piece before.
+  Context context(const PieceRange& r, Phase phase, int terms, double allowed_error, bool wide,
+                  int encoding = 0) {
     Context c{.collective = task.collective,
               .operation = options.operation,
               .phase = phase,
@@ -151,7 +154,8 @@ template <class Codec, class Link, class Exec> struct Shared {
               .count = r.count,
               .total = tensors[r.item].total,
               .allowed_error = allowed_error,
-              .wide = wide};
+              .wide = wide,
+              .encoding = encoding};
     if constexpr (ScratchCompressor<Codec, Exec>) {
       scratch = pool.take(tensors[r.item].codec->scratch_bytes(r.count));
       c.scratch = scratch.span;

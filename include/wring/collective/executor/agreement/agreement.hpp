@@ -51,7 +51,7 @@ template <class Codec, class Link, class Exec> class Agreement {
     head_.set(Field::length, lengths.value(), rank);
     head_.set(Field::operation, static_cast<std::uint64_t>(o.operation), rank);
     head_.set(Field::root, static_cast<std::uint64_t>(job.task.root), rank);
-    head_.set(Field::compressor, job.compressor_hash, rank);
+    head_.set(Field::compressor, compressor_hash(job), rank);
     head_.set(Field::bound, bounds.value(), rank);
     head_.set(Field::algorithm, job.algorithm_hash, rank);
     head_.set(Field::layout, job.layout, rank);
@@ -180,6 +180,17 @@ template <class Codec, class Link, class Exec> class Agreement {
            (&exchange == &magnitudes_ && exchange.head().cause != 0);
   }
 
+  /// Of the compressor's identity, and of what it remembers.
+  std::uint64_t compressor_hash(const Job& job) const {
+    if constexpr (RememberingCompressor<Codec, Exec>) {
+      Hasher all;
+      all.add(job.compressor_hash);
+      for (const auto& t : s_.tensors) all.add(t.open ? t.codec->history() : 0);
+      return all.value();
+    }
+    return job.compressor_hash;
+  }
+
   /// Magnitudes of this rank's inputs, as far as a bound needs them.
   Failure measure_inputs() {
     const int rank = s_.link->rank();
@@ -198,6 +209,8 @@ template <class Codec, class Link, class Exec> class Agreement {
         t.magnitudes = measure<T>(s_.exec, t.in, t.bound->kind, workspace_);
         if constexpr (WordSummingCompressor<Codec, Exec>)
           t.magnitudes.special_values = has_special_values<T>(s_.exec, t.in) ? 1 : 0;
+        if constexpr (RememberingCompressor<Codec, Exec>)
+          t.magnitudes.max_abs = t.codec->greatest(s_.exec, t.magnitudes.max_abs);
       }
     }
     if (s_.tensors.size() == 1 && s_.tensors[0].bound)

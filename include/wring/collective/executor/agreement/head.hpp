@@ -43,7 +43,7 @@ inline constexpr std::array<const char*, field_count> field_names = {
     "length",
     "operation",
     "root",
-    "compressor",
+    "compressor (or its memory)",
     "error bound (or scale)",
     "algorithm",
     "node layout, or machine of Automatic",

@@ -10,6 +10,12 @@
 /// From what all ranks know to the parameters of each tensor's codec.
 namespace wring::inline v0::detail {
 
+/// Whether a bound relative to the inputs is 0 since they are: what a compressor remembers must then stay where it is.
+inline bool all_zeros(const Bound& bound, const Magnitudes& m) {
+  if (bound.kind == Bound::Kind::range) return m.least == 0 && m.greatest == 0;
+  return bound.kind == Bound::Kind::rms && m.squares.high == 0 && m.squares.low == 0;
+}
+
 /// What the compressor is told of the inputs of all ranks, once `t.magnitudes` are those. Sets `t.error`.
 template <class S, class Tensor> Agreed agreed_parameters(const S& s, Tensor& t) {
   Agreed a{.collective = s.task.collective,
@@ -42,6 +48,8 @@ template <class S, class Tensor> double greatest_encoded(const S& s, const Tenso
 template <class Codec, class Link, class Exec>
 bool set_parameters(const Shared<Codec, Link, Exec>& s, Tensor<Codec>& t, const EdgeCount& edges) {
   using T = typename Codec::value_type;
+  if constexpr (RememberingCompressor<Codec, Exec>)
+    if (t.bound && all_zeros(*t.bound, t.magnitudes)) t.magnitudes.max_abs = 0;
   const Agreed agreed = agreed_parameters(s, t);
   t.allowed.clear();
   if constexpr (PreparedCompressor<Codec, Exec>) t.codec->prepare(agreed);

@@ -40,7 +40,7 @@ void expect_ratio(Situation& situation, const Codec& codec, std::optional<double
 /// How `RideAlong` would let these data ride, if room is the only limit.
 template <class Codec>
 std::optional<RidesAlong> possible_ride(std::span<const Tensor<Codec>> tensors, Task task, int ranks) {
-  if (tensors.size() != 1 || ranks == 1) return std::nullopt;
+  if (RememberingCompressor<Codec> || tensors.size() != 1 || ranks == 1) return std::nullopt;
   const auto& t = tensors[0];
   const std::size_t bytes = t.total * sizeof(typename Codec::value_type);
   const bool absolute = t.bound && t.bound->kind == Bound::Kind::absolute;

@@ -96,7 +96,7 @@ template <class Codec, class Link, class Exec> class GatheredRide {
       Bytes<typename S::Space> sum = encoded(all, 0);
       for (int r = 1; r < s_.plan.ranks; ++r)
         sum = combining_.combine(all, sum.span, encoded(all, r).span, r + 1, false);
-      publish(s_, all, combining_.finish(all, std::move(sum)), s_.plan.ranks);
+      publish(s_, all, combining_.finish(all, std::move(sum), 1), s_.plan.ranks);
     } else {
       const Bytes<typename S::Space> memory = s_.pool.take(all.count * sizeof(T));
       const std::span<T> sum(reinterpret_cast<T*>(memory.span.data()), all.count);

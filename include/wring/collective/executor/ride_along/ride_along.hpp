@@ -20,7 +20,8 @@ template <class Codec, class Link, class Exec> class RideAlong {
   /// Decides whether and how the data ride: a function of what the ranks agree upon, and never more than the room that a rank which
   /// disagrees has for them.
   void choose(const Job& job) {
-    if (s_.tensors.size() != 1 || s_.plan.ranks == 1) return;
+    // Gathered values would be encoded again by every rank, sums perhaps twice.
+    if (RememberingCompressor<Codec, Exec> || s_.tensors.size() != 1 || s_.plan.ranks == 1) return;
     if (summed_.choose())
       form_ = Form::summed;
     else if (gathered_.choose(job.counts))

@@ -60,7 +60,7 @@ template <class Codec, class Link, class Exec> class SummedRide final : public E
 
   void finish() {
     if (terms_ != s_.plan.ranks) throw TransportError("a sum that rides along has the wrong number of terms");
-    publish(s_, range_, combining_.finish(range_, std::move(sum_)), terms_);
+    publish(s_, range_, combining_.finish(range_, std::move(sum_), 1), terms_);
   }
 
   std::size_t max_bytes() const override { return sizeof(std::uint64_t) + worst_bytes_; }

@@ -19,6 +19,7 @@ template <class Codec, class Exec> struct Piece {
   PieceRange range;
   int block = 0;
   int terms = 1;
+  int encodings = 0;  ///< how often this rank has encoded it
   bool finished = false;
   bool delivered = false;                        ///< the user has what this rank holds
   Bytes<typename Exec::memory_space> encoded;    ///< valid encoding of what this rank holds, if any
@@ -85,7 +86,8 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
   void own(P& piece, bool wide) {
     if (piece.encoded) return;
     if (!s_.has_input(piece.block)) throw CodecError("the plan sends a block that this rank does not hold");
-    piece.encoded = encode(s_, s_.input(piece.range), context(piece.range, Phase::own, 1, wide));
+    piece.encoded =
+        encode(s_, s_.input(piece.range), context(piece.range, Phase::own, 1, wide, piece.encodings++));
   }
 
   /// The bytes that a send of this piece carries.
@@ -165,7 +167,7 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
     own(piece, false);
     piece.finished = true;
     if (!finishes(piece.range.item)) return;
-    piece.encoded = finish(piece.range, std::move(piece.encoded));
+    piece.encoded = finish(piece.range, std::move(piece.encoded), piece.encodings++);
     piece.delivered = false;
   }
 
@@ -174,14 +176,17 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
     return false;
   }
 
-  Bytes<typename S::Space> finish(const PieceRange& range, Bytes<typename S::Space> sum) {
+  /// `encoding`: how often this rank has encoded the piece before.
+  Bytes<typename S::Space> finish(const PieceRange& range, Bytes<typename S::Space> sum, int encoding) {
     if (!finishes(range.item)) return sum;
     if constexpr (FinishingCompressor<Codec, Exec>) {
       const Doing doing(s_, Work::combine, range.count * sizeof(typename S::T));
       auto& codec = *s_.tensors[range.item].codec;
       Bytes<typename S::Space> out = s_.room.take(std::max<std::size_t>(
           codec.max_combined_bytes(range.count, s_.plan.ranks), codec.max_compressed_bytes(range.count)));
-      keep(out, codec.finish(s_.exec, sum.span, out.span, context(range, Phase::final, s_.plan.ranks, false)),
+      keep(out,
+           codec.finish(s_.exec, sum.span, out.span,
+                        context(range, Phase::final, s_.plan.ranks, false, encoding)),
            "max_combined_bytes()");
       s_.room.keep(out);
       return out;
@@ -206,8 +211,8 @@ template <class Codec, class Link, class Exec> class CombiningPieces {
   }
 
  private:
-  Context context(const PieceRange& range, Phase phase, int terms, bool wide) {
-    return s_.context(range, phase, terms, std::numeric_limits<double>::infinity(), wide);
+  Context context(const PieceRange& range, Phase phase, int terms, bool wide, int encoding = 0) {
+    return s_.context(range, phase, terms, std::numeric_limits<double>::infinity(), wide, encoding);
   }
 
   S& s_;
@@ -335,6 +340,7 @@ template <class Codec, class Link, class Exec> class ValuePieces {
     const Phase phase = piece.finished ? Phase::final : piece.terms == 1 ? Phase::own : Phase::hop;
     const Context c = context(piece, phase, budget);
     piece.encoded = encode(s_, values, c);
+    ++piece.encodings;
     if (replaced) decode(s_, piece.encoded.span, piece.values, c);
   }
 
@@ -347,7 +353,8 @@ template <class Codec, class Link, class Exec> class ValuePieces {
     const auto& allowed = s_.tensors[piece.range.item].allowed;
     const auto j = static_cast<std::size_t>(budget);
     return s_.context(piece.range, phase, piece.terms,
-                      j < allowed.size() ? allowed[j] : std::numeric_limits<double>::infinity(), false);
+                      j < allowed.size() ? allowed[j] : std::numeric_limits<double>::infinity(), false,
+                      piece.encodings);
   }
 
   S& s_;

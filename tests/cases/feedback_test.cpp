@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Memory between calls: applied, of the right quantity, in the precision it says, saved and restored.
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <wring/compressor/block_scaled.hpp>
+#include <wring/compressor/error_feedback.hpp>
+
+#include "support/feedback_team.hpp"
+
+using namespace wring_test;
+using namespace wring;
+
+namespace {
+
+/// The value of greatest magnitude and its index; zeros for all others.
+struct TopOne {
+  using value_type = double;
+  Identity identity() const { return {"top_one", 1, {}}; }
+  std::size_t max_compressed_bytes(std::size_t) const { return 16; }
+  std::size_t compress(const auto&, std::span<const double> x, std::span<std::byte> bytes, const Context&) {
+    std::uint64_t greatest = 0;
+    for (std::size_t i = 1; i < x.size(); ++i)
+      if (std::fabs(x[i]) > std::fabs(x[greatest])) greatest = i;
+    const double value = x.empty() ? 0 : x[greatest];
+    std::memcpy(bytes.data(), &greatest, 8), std::memcpy(bytes.data() + 8, &value, 8);
+    return 16;
+  }
+  void decompress(const auto&, std::span<const std::byte> bytes, std::span<double> x, const Context&) {
+    std::uint64_t greatest = 0;
+    if (bytes.size() != 16) throw CodecError("top_one: wrong size");
+    std::memcpy(&greatest, bytes.data(), 8);
+    for (double& value : x) value = 0;
+    if (greatest < x.size()) std::memcpy(&x[greatest], bytes.data() + 8, 8);
+  }
+};
+
+template <class T> PerRank<T> inputs_of(int ranks, std::size_t n, std::uint64_t step) {
+  PerRank<T> inputs;
+  for (int r = 0; r < ranks; ++r)
+    inputs.push_back(real_numbers<T>(n, 90 * step + static_cast<std::uint64_t>(r)));
+  return inputs;
+}
+
+}  // namespace
+
+// I1
+TEST_CASE("feedback that is configured is applied: what is dropped arrives later", "[cases][feedback]") {
+  const std::vector<double> x{1, 0.4};
+  for (const AnyAlgorithm& algorithm : all_algorithms(2)) {
+    FeedbackTeam<TopOne> team(2, algorithm, mean);
+    std::vector<double> totals(2);
+    for (int t = 1; t <= 5; ++t) {
+      REQUIRE(all_ok(team.step({x, x})));
+      INFO(algorithm.name() << ", step " << t);
+      const bool coded = team.results[0] != x;  // within one node nothing is encoded
+      if (coded && t <= 3) CHECK(std::fabs(team.results[0][1] - (t == 3 ? 1.2 : 0)) < 1e-15);
+      for (std::size_t i = 0; i < 2; ++i) totals[i] += team.results[0][i];
+    }
+    INFO(algorithm.name());
+    const bool coded = team.state(0).residuals().size() + team.state(1).residuals().size() > 0;
+    CHECK(std::fabs(totals[0] - 5) < 1e-14);
+    CHECK(std::fabs(totals[1] - (coded ? 1.2 : 2)) < 1e-14);
+  }
+  FeedbackTeam<TopOne> alone(1, Ring{}, mean);  // a rank by itself sends nothing, and loses nothing
+  REQUIRE(all_ok(alone.step({x})));
+  CHECK(alone.results[0] == x);
+}
+
+// I2
+TEST_CASE("residuals are a rank's own minus its own compressed", "[cases][feedback]") {
+  FeedbackTeam<BlockScaled<double, 2>> team(2, Direct{}, mean);
+  const EncodingTrace trace(Direct{}, 2, false, false);
+  std::vector<double> results(900), averages(900);
+  double gap_at_5 = 0, gap = 0;
+  for (std::uint64_t t = 0; t < 50; ++t) {
+    const auto inputs = inputs_of<double>(2, 900, t);
+    REQUIRE(all_ok(team.step(inputs)));
+    const auto sums = exact_sums(inputs);
+    const auto residuals = owed(team, trace, 900);
+    REQUIRE(!residuals.empty());
+    gap = 0;
+    for (std::size_t i = 0; i < 900; ++i) {
+      results[i] += team.results[0][i], averages[i] += sums[i] / 2;
+      REQUIRE(std::fabs(results[i] - (averages[i] - residuals[i] / 2)) < 1e-12);
+      gap = std::max(gap, std::fabs(results[i] - averages[i]));
+    }
+    if (t == 4) gap_at_5 = gap;
+  }
+  CHECK(gap < 3 * gap_at_5);  // it does not grow with the number of steps
+}
+
+// I5
+TEST_CASE("residuals of bfloat16 values are kept in float", "[cases][feedback]") {
+  FeedbackTeam<BlockScaled<bhalf_t, 4>> team(2, RecursiveDoubling{}, mean);
+  const std::vector<bhalf_t> x{bhalf_t(1.0f), bhalf_t(1e-4f)};
+  int sent = 0, when = 0;
+  double value = 0;
+  for (int t = 1; t <= 1000; ++t) {
+    REQUIRE(all_ok(team.step({x, x})));
+    const double second = as_double(team.results[0][1]);
+    if (second != 0) ++sent, when = t, value = second;
+  }
+  CHECK(sent == 1);
+  CHECK((when > 690 && when < 740));
+  CHECK(std::fabs(value - 1.0 / 7) < 0.002);
+}
+
+// I6
+TEST_CASE("a state that is saved and restored goes on as if nothing had happened", "[cases][feedback]") {
+  using Codec = BlockScaled<float, 2>;
+  const Codec stochastic({.rounding = StochasticRounding{7}, .rotation = {}});
+  const auto run = [&](FeedbackTeam<Codec>& team, std::uint64_t from, std::uint64_t to) {
+    std::vector<PerRank<float>> results;
+    team.steps = from;  // the user's step: what random numbers depend on
+    for (std::uint64_t t = from; t < to; ++t) {
+      REQUIRE(all_ok(team.step(inputs_of<float>(team.ranks, 1500, t))));
+      results.push_back(team.results);
+    }
+    return results;
+  };
+  for (const AnyAlgorithm& algorithm : all_algorithms(2)) {
+    FeedbackTeam<Codec> whole(2, algorithm, mean, stochastic), first(2, algorithm, mean, stochastic),
+        second(2, algorithm, mean, stochastic);
+    run(whole, 0, 5), run(first, 0, 5);
+    for (int r = 0; r < 2; ++r) {
+      const auto saved = first.state(r).save();
+      CHECK((saved == whole.state(r).save()));
+      second.state(r).restore(saved);
+      CHECK(second.state(r).steps() == 5);
+      CHECK((second.state(r).save() == saved));
+    }
+    const auto expected = run(whole, 5, 10), got = run(second, 5, 10);
+    for (std::size_t t = 0; t < 5; ++t)
+      for (std::size_t r = 0; r < 2; ++r) REQUIRE(same_bits(got[t][r], expected[t][r]));
+  }
+  FeedbackTeam<Codec> two(2, Ring{}, mean), three(3, Ring{}, mean), swapped(2, Ring{}, mean);
+  run(two, 0, 1);
+  for (int r = 0; r < 3; ++r) three.state(r).restore(two.state(r % 2).save());
+  auto outcomes = three.step(inputs_of<float>(3, 1500, 1));
+  CHECK(all_failed(outcomes, Cause::argument));
+  CHECK(outcomes[0].text.find("rank 0 of 2, this is rank 0 of 3") != std::string::npos);
+  for (int r = 0; r < 2; ++r) swapped.state(r).restore(two.state(1 - r).save());
+  outcomes = swapped.step(inputs_of<float>(2, 1500, 1));
+  CHECK(all_failed(outcomes, Cause::argument));
+  CHECK(outcomes[1].text.find("rank 1 of 2, this is rank 0 of 2") != std::string::npos);
+}
+
+// G6
+TEST_CASE("a saved state of another version or byte order, or a damaged one, is refused",
+          "[cases][feedback]") {
+  FeedbackTeam<BlockScaled<float, 2>> team(2, Ring{}, mean);
+  REQUIRE(all_ok(team.step(inputs_of<float>(2, 700, 1))));
+  FeedbackState<float>& state = team.state(0);
+  const auto saved = state.save();
+  const auto refusal = [&](std::vector<std::byte> bytes) {
+    std::string text = "taken";
+    try {
+      state.restore(bytes);
+    } catch (const InvalidArgument& error) {
+      text = error.what();
+    }
+    return text;
+  };
+  const auto altered = [&](std::size_t at, int value) {
+    auto bytes = saved;
+    bytes[at] = static_cast<std::byte>(value);
+    return bytes;
+  };
+  const auto has = [](const std::string& text, const char* words) {
+    INFO(text);
+    return text.find(words) != std::string::npos;
+  };
+  CHECK(has(refusal(altered(16, 2)), "version 2, this library reads version 1"));
+  auto swapped = saved;
+  for (std::size_t i = 0; i < 8; ++i) swapped[8 + i] = saved[15 - i];
+  CHECK(has(refusal(swapped), "byte order"));
+  CHECK(has(refusal(altered(0, 'x')), "does not begin"));
+  CHECK(has(refusal({}), "does not begin"));
+  CHECK(has(refusal({saved.begin(), saved.end() - 8}), "bytes, not the"));
+  for (std::size_t at = 40; at < saved.size(); at += 1 + saved.size() / 300) {
+    auto bytes = saved;
+    bytes[at] ^= std::byte{0x10};
+    REQUIRE(has(refusal(bytes), "damaged"));
+  }
+  FeedbackState<half_t> half;
+  CHECK_THROWS_AS(half.restore(saved), InvalidArgument);
+  CHECK((state.save() == saved));  // what was refused has changed nothing
+  CHECK(refusal(saved) == "taken");
+}

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Error feedback: what each encoding loses is kept and made good; the state is kept whole, or refused.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <wring/compressor/block_scaled.hpp>
+#include <wring/compressor/cast.hpp>
+#include <wring/compressor/entropy_grid.hpp>
+#include <wring/compressor/error_feedback.hpp>
+#include <wring/compressor/grid.hpp>
+#include <wring/compressor/lossless.hpp>
+#include <wring/testing/compressor_laws.hpp>
+#include <wring/view.hpp>
+
+#include "support/feedback_team.hpp"
+#include "support/matrix.hpp"
+
+using namespace wring_test;
+using namespace wring;
+
+namespace {
+
+using Failures = std::vector<std::string>;
+
+/// Keeps whole numbers, by chopping: far from right on average. A bounded compressor as users write them, which can be told to fail.
+struct Whole {
+  using value_type = double;
+  std::shared_ptr<bool> broken = std::make_shared<bool>(false);
+  Identity identity() const { return {"whole", 1, {}}; }
+  std::size_t max_compressed_bytes(std::size_t n) const { return detail::checked_bytes(n, 8); }
+  double error(double) const { return 1; }
+  std::size_t compress(const auto&, std::span<const double> x, std::span<std::byte> bytes, const Context&) {
+    if (*broken) throw CodecError("whole: broken");
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double chopped = std::trunc(x[i]);
+      std::memcpy(bytes.data() + 8 * i, &chopped, 8);
+    }
+    return 8 * x.size();
+  }
+  void decompress(const auto&, std::span<const std::byte> bytes, std::span<double> x, const Context&) {
+    if (bytes.size() != x.size_bytes()) throw CodecError("whole: wrong size");
+    if (!x.empty()) std::memcpy(x.data(), bytes.data(), bytes.size());
+  }
+};
+
+/// One encoding after the other of a rank's own values, without a collective.
+template <class Inner> struct Alone {
+  using T = typename Inner::value_type;
+  FeedbackState<T> state;
+  ErrorFeedback<Inner> codec;
+  std::vector<std::byte> scratch, bytes;
+  Context context;
+
+  explicit Alone(std::size_t n, const Inner& inner = Inner()) : codec(inner, state) {
+    context.count = context.total = n;
+    scratch.resize(codec.scratch_bytes(n) + 64);
+    context.scratch = {scratch.data(), codec.scratch_bytes(n)};
+  }
+  std::vector<T> send(const std::vector<T>& values) {
+    const Exec exec;
+    codec.open({.rank = 0, .ranks = 1, .total = values.size(), .count = values.size()});
+    bytes.resize(codec.max_compressed_bytes(values.size()));
+    std::vector<T> arrived(values.size());
+    const std::size_t size = codec.compress(exec, std::span<const T>(values), bytes, context);
+    codec.decompress(exec, std::span<const std::byte>(bytes).first(size), arrived, context);
+    codec.close(true);
+    return arrived;
+  }
+};
+
+/// Sums of results and of exact sums over several steps, and the worst single result.
+template <class T> struct Balance {
+  std::vector<double> results, exact;
+  double worst = 0;
+
+  void add(const PerRank<T>& inputs, const std::vector<T>& result, double factor) {
+    const std::vector<double> sums = exact_sums(inputs);
+    results.resize(sums.size()), exact.resize(sums.size());
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      results[i] += factor * as_double(result[i]), exact[i] += sums[i];
+      worst = std::max(worst, std::fabs(factor * as_double(result[i]) - sums[i]));
+    }
+  }
+  /// The greatest |results - exact + owed|.
+  double gap(const std::vector<double>& owed = {}) const {
+    double most = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i)
+      most = std::max(most, std::fabs(results[i] - exact[i] + (owed.empty() ? 0 : owed[i])));
+    return most;
+  }
+};
+
+template <class T> PerRank<T> inputs_of(int ranks, std::size_t n, std::uint64_t step) {
+  PerRank<T> inputs;
+  for (int r = 0; r < ranks; ++r)
+    inputs.push_back(real_numbers<T>(n, 50 * step + static_cast<std::uint64_t>(r)));
+  return inputs;
+}
+
+/// With every algorithm and 1 to 8 ranks: the sum of results is the sum of exact sums without what the states hold, to rounding, and all
+/// ranks have one answer.
+template <class Inner> void balances(const Inner& inner, std::optional<Bound> bound, bool finishes) {
+  using T = typename Inner::value_type;
+  constexpr std::size_t n = 700;
+  constexpr int steps = 3;
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    for (const AnyAlgorithm& algorithm : all_algorithms(ranks)) {
+      const Operation operation = ranks % 2 == 0 ? mean : sum;
+      const double factor = operation == mean ? ranks : 1;
+      FeedbackTeam<Inner> team(ranks, algorithm, operation, inner);
+      const EncodingTrace trace(algorithm, ranks, CombiningCompressor<Inner>, finishes && ranks > 4);
+      Balance<T> balance;
+      INFO(ranks << " ranks, " << algorithm.name() << ", " << name_of(operation));
+      for (int t = 0; t < steps; ++t) {
+        const auto inputs = inputs_of<T>(ranks, n, static_cast<std::uint64_t>(t));
+        const auto outcomes = team.step(inputs, bound);
+        INFO(describe(outcomes));
+        REQUIRE(all_ok(outcomes));
+        REQUIRE(team.one_answer());
+        REQUIRE(!outcomes[0].report.rode_along);
+        balance.add(inputs, team.results[0], factor);
+      }
+      const std::vector<double> owing = owed(team, trace, n);
+      REQUIRE(!owing.empty());
+      REQUIRE(balance.gap(owing) <= 1e-12 * 4 * ranks * steps * (ranks + 1));
+      if (bound) REQUIRE(balance.worst <= factor * bound->value);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("feedback: the laws hold outside of an operation", "[compressor][feedback]") {
+  const Exec exec;
+  FeedbackState<float> state;
+  FeedbackState<double> doubles;
+  CHECK(testing::check_compressor_laws(ErrorFeedback(Grid<float>(), state), exec) == Failures{});
+  CHECK(testing::check_compressor_laws(ErrorFeedback(EntropyGrid<float>(), state), exec) == Failures{});
+  CHECK(testing::check_compressor_laws(ErrorFeedback(BlockScaled<float, 2>(), state), exec) == Failures{});
+  CHECK(testing::check_compressor_laws(ErrorFeedback(Whole(), doubles), exec) == Failures{});
+}
+
+TEST_CASE("feedback: abilities are those of the compressor inside", "[compressor][feedback]") {
+  using E = ErrorFeedback<EntropyGrid<float>>;
+  static_assert(BoundedCompressor<E> && FinishingCompressor<E> && CountsFallbacks<E> &&
+                ScratchCompressor<E> && RememberingCompressor<E>);
+  static_assert(!AnticipatingCompressor<ErrorFeedback<Grid<float>>> &&
+                !MeasuringCompressor<ErrorFeedback<Grid<float>>> &&
+                !AccumulatingCompressor<ErrorFeedback<Grid<float>>>);
+  using B = ErrorFeedback<BlockScaled<float, 2>>;
+  static_assert(FixedSizeCompressor<B> && AddingCompressor<B> && !BoundedCompressor<B> &&
+                !PreparedCompressor<B>);
+  static_assert(LosslessCompressor<ErrorFeedback<Lossless<float>>> && !LosslessCompressor<E>);
+  detail::explain_compressor<E>(), detail::explain_compressor<B>();
+  FeedbackState<float> state;
+  CHECK(B({}, state).identity().options.starts_with("block_scaled version=1 element=float bits=2"));
+}
+
+TEST_CASE("feedback: one encoding, by hand", "[compressor][feedback]") {
+  Alone<Whole> alone(3);
+  CHECK(alone.send({0.75, -0.75, 5}) == std::vector<double>{0, 0, 5});
+  CHECK(alone.send({0.75, -0.75, 5}) == std::vector<double>{1, -1, 5});  // 1.5
+  CHECK(alone.state.residuals() == std::vector<double>{0.5, -0.5, 0});
+  CHECK(alone.send({0.25, 0.25, 0.5}) == std::vector<double>{0, 0, 0});
+  CHECK(alone.send({0.25, 1.25, 0.5}) == std::vector<double>{1, 1, 1});
+  CHECK(alone.state.residuals() == std::vector<double>{0, 0, 0});
+  CHECK(alone.state.steps() == 4);
+  CHECK(alone.state.residuals(0, 1).empty());
+  CHECK(alone.state.residuals(1).empty());
+}
+
+TEST_CASE("feedback: special values pass, and leave what is owed alone", "[compressor][feedback]") {
+  const double inf = INFINITY;
+  Alone<Cast<half_t, float>> alone(4);
+  const float tenth = 0.1f;
+  alone.send({tenth, tenth, tenth, tenth});
+  const std::vector<double> before = alone.state.residuals();
+  REQUIRE(before[0] != 0);
+  const auto arrived = alone.send({NAN, INFINITY, -INFINITY, 0});
+  CHECK((std::isnan(arrived[0]) && arrived[1] == inf && arrived[2] == -inf));
+  CHECK(std::fabs(arrived[3] - before[3]) < 1e-7);
+  const std::vector<double> after = alone.state.residuals();
+  CHECK((after[0] == before[0] && after[1] == before[1] && after[2] == before[2]));
+  const auto clipped = alone.send({1e6f, -1e6f, 0, 0});  // beyond fp16: what is lost is kept
+  CHECK((clipped[0] == 65504 && clipped[1] == -65504));
+  CHECK(alone.send({0, 0, 0, 0})[0] == 65504);
+
+  Alone<BlockScaled<float, 4>> largest(2);
+  const float greatest = std::numeric_limits<float>::max();
+  for (int t = 0; t < 5; ++t)
+    for (const float x : largest.send({greatest, -greatest / 3})) CHECK(std::isfinite(x));
+  Alone<BlockScaled<float, 4>> zeros(2);
+  CHECK(std::signbit(zeros.send({-0.0f, 1})[0]) ==
+        std::signbit(Alone<BlockScaled<float, 4>>(2).send({-0.0f, 1})[0]));
+}
+
+// Residuals of a dead unit shrink from step to step: they end as zeros, and nothing becomes an infinity or NaN on the way.
+TEST_CASE("feedback: residuals of dead units fade", "[compressor][feedback]") {
+  Alone<BlockScaled<float, 2>> alone(256);
+  std::vector<float> values = real_numbers<float>(256, 5);
+  alone.send(values);
+  for (float& x : values) x = 0;
+  for (int t = 0; t < 600; ++t)
+    for (const float x : alone.send(values)) REQUIRE(std::isfinite(x));
+  for (const double e : alone.state.residuals()) REQUIRE(std::fabs(e) < 0x1p-110);
+}
+
+TEST_CASE("feedback: every algorithm makes good what it has lost", "[compressor][feedback]") {
+  balances(BlockScaled<double, 2>(), {}, false);
+  balances(Whole(), {}, false);
+}
+TEST_CASE("feedback: every algorithm, with pieces that combine", "[compressor][feedback]") {
+  balances(Grid<double>(), absolute(0.25), true);
+}
+TEST_CASE("feedback: every algorithm, with an entropy stage at the end", "[compressor][feedback]") {
+  using E = EntropyGrid<double>;
+  FeedbackTeam<E> team(5, Ring{}, sum, E({.stage = E::Stage::distribution}));
+  Balance<double> balance;
+  for (std::uint64_t t = 0; t < 20; ++t) {
+    const auto inputs = inputs_of<double>(5, 3000, t);
+    REQUIRE(all_ok(team.step(inputs, relative_to_rms(0.2))));
+    REQUIRE(team.one_answer());
+    balance.add(inputs, team.results[0], 1);
+  }
+  CHECK(balance.gap() <= balance.worst);
+}
+
+TEST_CASE("feedback: each value is encoded once, and small ones do not ride along",
+          "[compressor][feedback]") {
+  FeedbackTeam<Grid<double>> team(2, Direct{}, sum);
+  const auto outcomes = team.step(inputs_of<double>(2, 512, 0), absolute(0.1));
+  REQUIRE(all_ok(outcomes));
+  CHECK(outcomes[0].report.encodings == 1);
+  CHECK(!outcomes[0].report.rode_along);
+}
+
+TEST_CASE("feedback: a bound holds for single results and for their sum", "[compressor][feedback]") {
+  for (const int ranks : {1, 3, 8}) {
+    for (const Operation operation : {sum, mean}) {
+      const double factor = operation == mean ? ranks : 1;
+      FeedbackTeam<Grid<double>> team(ranks, RecursiveDoubling{}, operation);
+      Balance<double> balance;
+      for (std::uint64_t t = 0; t < 60; ++t) {
+        const auto inputs = inputs_of<double>(ranks, 600, t % 7);
+        REQUIRE(all_ok(team.step(inputs, absolute(0.5))));
+        balance.add(inputs, team.results[0], factor);
+      }
+      CHECK(balance.worst <= factor * 0.5);
+      CHECK(balance.gap() <= factor * 0.5);
+    }
+  }
+}
+
+TEST_CASE("feedback: a bound that shrinks holds, and what is owed is paid back later",
+          "[compressor][feedback]") {
+  FeedbackTeam<Grid<double>> grid(5, Ring{}, sum);
+  FeedbackTeam<Whole> whole(5, Ring{}, sum);
+  const auto run = [](auto& team, double bound, int steps) {
+    double worst = 0;
+    for (int t = 0; t < steps; ++t) {
+      Balance<double> balance;
+      auto inputs = inputs_of<double>(5, 600, static_cast<std::uint64_t>(t));
+      const auto outcomes = team.step(inputs, absolute(bound));
+      INFO(describe(outcomes));
+      REQUIRE(all_ok(outcomes));
+      balance.add(inputs, team.results[0], 1);
+      worst = std::max(worst, balance.worst);
+    }
+    CHECK(worst <= bound);
+  };
+  run(grid, 8, 3), run(grid, 0.05, 400), run(grid, 2, 3);
+  run(whole, 60, 3), run(whole, 20, 20);
+  for (int r = 0; r < 5; ++r)  // the first bound left up to 0.5 to each
+    for (const double e : grid.state(r).residuals()) REQUIRE(std::fabs(e) < 0.5);
+}
+
+TEST_CASE("feedback: inputs of zeros give zeros where the bound is relative to them",
+          "[compressor][feedback]") {
+  for (const Bound& bound : {relative_to_rms(0.3), relative_to_range(0.05)}) {
+    FeedbackTeam<Grid<double>> team(3, Ring{}, mean);
+    REQUIRE(all_ok(team.step(inputs_of<double>(3, 600, 1), bound)));
+    const std::vector<double> before = team.state(0).residuals();
+    const auto outcomes = team.step(PerRank<double>(3, std::vector<double>(600)), bound);
+    INFO(describe(outcomes));
+    REQUIRE(all_ok(outcomes));
+    for (const double x : team.results[0]) REQUIRE(x == 0);
+    CHECK(team.state(0).residuals() == before);
+  }
+}
+
+TEST_CASE("feedback: sums at the edge of the type keep their bound", "[compressor][feedback]") {
+  FeedbackTeam<Grid<half_t>> team(2, Ring{}, sum);
+  for (int t = 0; t < 6; ++t) {
+    PerRank<half_t> inputs(2);
+    for (int i = 0; i < 100; ++i)
+      for (auto& input : inputs) input.push_back(half_t(i < 50 ? 32752.0f : 100.0f + static_cast<float>(i)));
+    REQUIRE(all_ok(team.step(inputs, absolute(200))));
+    Balance<half_t> balance;
+    balance.add(inputs, team.results[0], 1);
+    CHECK(balance.worst <= 200);
+  }
+}
+
+TEST_CASE("feedback: minimum and maximum are refused on all ranks", "[compressor][feedback]") {
+  for (const Operation operation : {min, max}) {
+    FeedbackTeam<Grid<double>> team(3, Ring{}, operation);
+    const auto outcomes = team.step(inputs_of<double>(3, 100, 1), absolute(0.1));
+    CHECK(all_failed(outcomes, Cause::argument));
+    CHECK(outcomes[0].text.find("minimum") != std::string::npos);
+  }
+}
+
+TEST_CASE("feedback: copies are compensated by who encodes them", "[compressor][feedback]") {
+  using Codec = ErrorFeedback<BlockScaled<double, 2>>;
+  constexpr std::size_t n = 300;
+  constexpr int ranks = 3;
+  for (const AnyAlgorithm& algorithm : all_algorithms(ranks)) {
+    InProcess world(ranks);
+    std::deque<FeedbackState<double>> states(ranks), sources(ranks);
+    std::deque<Allgather<Codec, InProcessTransport, AnyAlgorithm>> gathers;
+    std::deque<Broadcast<Codec, InProcessTransport, AnyAlgorithm>> casts;
+    for (int r = 0; r < ranks; ++r) {
+      const auto i = static_cast<std::size_t>(r);
+      gathers.emplace_back(Codec({}, states[i]), world.link(r), algorithm);
+      casts.emplace_back(Codec({}, sources[i]), world.link(r), algorithm);
+    }
+    std::vector<double> all(ranks * n), sent(n);
+    for (std::uint64_t t = 0; t < 8; ++t) {
+      const auto inputs = inputs_of<double>(ranks, n, t);
+      PerRank<double> whole(ranks, std::vector<double>(ranks * n)), copies(ranks, inputs[1]);
+      REQUIRE(all_ok(on_all_ranks(world, [&](int r) {
+        const auto i = static_cast<std::size_t>(r);
+        return gathers[i].start(Exec{}, Values<const double>(inputs[i].data(), n),
+                                Values<double>(whole[i].data(), ranks * n));
+      })));
+      REQUIRE(all_ok(on_all_ranks(world, [&](int r) {
+        const auto i = static_cast<std::size_t>(r);
+        return casts[i].start(Exec{}, Values<double>(copies[i].data(), n), 1);
+      })));
+      for (std::size_t i = 0; i < ranks * n; ++i) all[i] += whole[0][i] - inputs[i / n][i % n];
+      for (std::size_t i = 0; i < n; ++i) sent[i] += copies[0][i] - inputs[1][i];
+    }
+    const std::vector<double> owed = sources[1].residuals();
+    for (std::size_t i = 0; i < n; ++i) REQUIRE(std::fabs(sent[i] + owed[i]) < 1e-12);
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const std::vector<double> residual = states[r].residuals();
+      for (std::size_t i = r * n; i < (r + 1) * n; ++i) REQUIRE(std::fabs(all[i] + residual[i]) < 1e-12);
+    }
+    CHECK(sources[0].residuals().empty());
+  }
+}
+
+TEST_CASE("feedback: groups, triangles and scaled views", "[compressor][feedback]") {
+  using Codec = ErrorFeedback<Grid<double>>;
+  constexpr int ranks = 3, d = 20;
+  InProcess world(ranks);
+  std::deque<FeedbackState<double>> states(ranks);
+  std::deque<Allreduce<Codec, InProcessTransport, Ring>> ops;
+  for (int r = 0; r < ranks; ++r)
+    ops.emplace_back(Codec({}, states[static_cast<std::size_t>(r)]), world.link(r), Ring{});
+  using View = Kokkos::View<double*, Kokkos::HostSpace>;
+  using Square = Kokkos::View<double**, Kokkos::HostSpace>;
+  const View scale("scale", 700);
+  for (std::size_t i = 0; i < 700; ++i) scale(i) = std::ldexp(1.0, static_cast<int>(i % 9) - 4);
+  std::vector<double> gaps(700 + d * d + 90);
+  for (std::uint64_t t = 0; t < 25; ++t) {
+    std::vector<View> scaled_in, small;
+    std::vector<Square> square;
+    std::vector<double> exact(gaps.size());
+    for (std::uint64_t r = 0; r < ranks; ++r) {
+      const auto x = real_numbers<double>(1000, 10 * t + r);
+      scaled_in.emplace_back("a", 700), square.emplace_back("b", d, d), small.emplace_back("c", 90);
+      for (std::size_t i = 0; i < 700; ++i) exact[i] += scaled_in[r](i) = x[i] * scale(i);
+      for (std::size_t i = 0; i < d; ++i)
+        for (std::size_t j = 0; j < d; ++j)
+          exact[700 + i * d + j] += square[r](i, j) = x[std::min(i, j) * d + std::max(i, j)];
+      for (std::size_t i = 0; i < 90; ++i) exact[700 + d * d + i] += small[r](i) = x[i + 900];
+    }
+    const auto outcomes = on_all_ranks(world, [&](int rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      return ops[r].start(Exec{},
+                          group(item(scaled(scaled_in[r], scale), absolute(0.1)),
+                                item(symmetric(square[r]), absolute(0.1)), item(small[r], absolute(0.4))));
+    });
+    INFO(describe(outcomes));
+    REQUIRE(all_ok(outcomes));
+    const auto check = [&](std::size_t at, double result, double bound) {
+      REQUIRE(std::fabs(result - exact[at]) <= bound);
+      gaps[at] += result - exact[at];
+      REQUIRE(std::fabs(gaps[at]) <= bound + 1e-12);
+    };
+    for (std::size_t i = 0; i < 700; ++i) check(i, scaled_in[2](i), 0.1 * scale(i));
+    for (std::size_t i = 0; i < d; ++i)
+      for (std::size_t j = 0; j < d; ++j) check(700 + i * d + j, square[2](i, j), 0.1);
+    for (std::size_t i = 0; i < 90; ++i) check(700 + d * d + i, small[2](i), 0.4);
+  }
+  CHECK((states[0].steps(0) == 25 && states[0].steps(2) == 25 && states[0].steps(3) == 0));
+}
+
+// ---- the state ----
+
+TEST_CASE("feedback: a state is refused where it does not fit", "[compressor][feedback]") {
+  FeedbackTeam<BlockScaled<double, 2>> team(2, Ring{}, sum);
+  REQUIRE(all_ok(team.step(inputs_of<double>(2, 600, 1))));
+  auto outcomes = team.step(inputs_of<double>(2, 601, 1));
+  CHECK(all_failed(outcomes, Cause::argument));
+  CHECK(outcomes[0].text.find("600") != std::string::npos);
+  for (auto& op : team.ops) op.options().operation = mean;
+  CHECK(all_failed(team.step(inputs_of<double>(2, 600, 1)), Cause::argument));
+  for (auto& op : team.ops) op.options().operation = sum;
+  REQUIRE(all_ok(team.step(inputs_of<double>(2, 600, 1))));
+  team.state(1).reset();  // on one rank alone
+  outcomes = team.step(inputs_of<double>(2, 600, 1));
+  CHECK(all_failed(outcomes, Cause::mismatch));
+  CHECK(outcomes[0].text.find("memory") != std::string::npos);
+  team.state(0).reset();
+  CHECK(all_ok(team.step(inputs_of<double>(2, 601, 1))));
+}
+
+TEST_CASE("feedback: an operation that is refused leaves the state as it was", "[compressor][feedback]") {
+  FeedbackTeam<Grid<double>> team(2, Ring{}, sum);
+  PerRank<double> unequal{std::vector<double>(600, 0.3), std::vector<double>(601, 0.3)};
+  CHECK(all_failed(team.step(unequal, absolute(0.1)), Cause::mismatch));
+  REQUIRE(all_ok(team.step(inputs_of<double>(2, 600, 1), absolute(0.1))));
+  const auto before = team.state(0).save();
+  CHECK(all_failed(team.step(unequal, absolute(0.1)), Cause::argument));
+  CHECK(all_failed(team.step(inputs_of<double>(2, 600, 1), absolute(1e-18)), Cause::unattainable));
+  CHECK((team.state(0).save() == before));
+  CHECK(all_ok(team.step(inputs_of<double>(2, 600, 2), absolute(0.1))));
+}
+
+TEST_CASE("feedback: a state that a failure has left halfway is refused until it is reset",
+          "[compressor][feedback]") {
+  const Whole fragile;
+  FeedbackTeam<Whole> team(3, Ring{}, sum, fragile);
+  REQUIRE(all_ok(team.step(inputs_of<double>(3, 2000, 1))));
+  *fragile.broken = true;
+  for (const Outcome& o : team.step(inputs_of<double>(3, 2000, 2))) CHECK(!o.ok());
+  *fragile.broken = false;
+  auto outcomes = team.step(inputs_of<double>(3, 2000, 3));
+  CHECK(all_failed(outcomes, Cause::argument));
+  CHECK(outcomes[0].text.find("reset()") != std::string::npos);
+  CHECK_THROWS_AS(team.state(0).save(), InvalidArgument);
+  for (auto& state : team.states) state.reset();
+  CHECK(
+      all_failed(team.step(inputs_of<double>(3, 2000, 3)), Cause::abandoned));  // the link tells of it, once
+  outcomes = team.step(inputs_of<double>(3, 2000, 3));
+  INFO(describe(outcomes));
+  CHECK(all_ok(outcomes));
+}
+
+TEST_CASE("feedback: two operations in flight with one state are refused", "[compressor][feedback]") {
+  using Codec = ErrorFeedback<BlockScaled<double, 2>>;
+  InProcess world(2);
+  std::deque<FeedbackState<double>> states(2);
+  std::deque<Allreduce<Codec, InProcessTransport, Ring>> ops;
+  for (int k = 0; k < 4; ++k)
+    ops.emplace_back(Codec({}, states[static_cast<std::size_t>(k % 2)]), world.link(k % 2), Ring{});
+  PerRank<double> values(4, real_numbers<double>(5000, 1));
+  std::vector<Request> first(2), second(2);
+  for (std::size_t r = 0; r < 2; ++r) first[r] = ops[r].start(Exec{}, Values<double>(values[r].data(), 5000));
+  for (std::size_t r = 0; r < 2; ++r) {
+    CHECK_THROWS_AS(states[r].reset(), InvalidArgument);
+    second[r] = ops[2 + r].start(Exec{}, Values<double>(values[2 + r].data(), 5000));
+  }
+  const auto refused = complete(world, second);
+  CHECK(all_failed(refused, Cause::argument));
+  CHECK(refused[0].text.find("in flight") != std::string::npos);
+  CHECK(all_ok(complete(world, first)));
+  CHECK(states[0].steps() == 1);
+  first[0] = {};
+  {
+    std::vector<Request> dropped(2);
+    for (std::size_t r = 0; r < 2; ++r)
+      dropped[r] = ops[r].start(Exec{}, Values<double>(values[r].data(), 5000));
+    for (int k = 0; k < 4; ++k) world.progress();
+  }  // given up halfway
+  states[0].reset();
+  CHECK(states[0].steps() == 0);
+}
