@@ -16,6 +16,7 @@
 #include <wring/compressor/block_scaled.hpp>
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/entropy_grid.hpp>
+#include <wring/compressor/gradient.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>
@@ -122,6 +123,9 @@ template <wring::FloatElement T> void register_element(Registry& registry) {
   register_codec("grid_power_of_two", Grid({StepKind::power_of_two, false}), registry);
   register_codec("grid_delta", Grid({StepKind::short_step, true}), registry);
   register_codec("entropy_grid", wring::EntropyGrid<T>(), registry);
+  register_codec("gradient", wring::Gradient<T>(), registry);
+  register_codec("gradient_stochastic", wring::Gradient<T>({.rounding = wring::StochasticRounding{1}}),
+                 registry);
   register_codec("entropy_grid_delta", wring::EntropyGrid<T>({.grid = {StepKind::short_step, true}}),
                  registry);
   register_codec("top_k_1_percent", wring::TopK<T>({.ratio = 0.01}), registry);

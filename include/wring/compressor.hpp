@@ -7,6 +7,7 @@
 #include <wring/compressor/concept.hpp>
 #include <wring/compressor/entropy_grid.hpp>
 #include <wring/compressor/error_feedback.hpp>
+#include <wring/compressor/gradient.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>

@@ -57,7 +57,9 @@ struct Agreed {
   std::size_t total = 0;  ///< number of values of the tensor on a rank (of all ranks for allgather)
   double max_abs = 0;     ///< greatest |x| over the finite inputs of all ranks
   std::optional<double> allowed_error;  ///< the user's bound on the result, absolute, if one was asked for
-  bool measured = false;                ///< whether max_abs was measured (it is when a bound was asked for)
+  bool measured = false;  ///< whether max_abs was measured (it is when a bound was asked for, or a survey)
+  double root_mean_square = 0;  ///< of the finite inputs of all ranks, without a bound and with a survey
+  double survey = 0;            ///< the least that `survey` returned on any rank, within 2^(1/512) of it
   bool finite =
       false;  ///< no input of any rank has NaN or infinities: looked for where the compressor sums words
   bool wide =
@@ -116,6 +118,16 @@ concept InspectingCompressor =
     Compressor<C, Exec> &&
     requires(C& codec, const Exec& exec, std::span<const typename C::value_type> values,
              const Context& context) { codec.inspect(exec, values, context); };
+/// Sees this rank's values before the ranks agree, where no bound is asked for: `survey(exec, values, root_mean_square)`, called where
+/// that of the finite values is not 0, returns a number that `prepare` can make use of, say a step in units of the root mean square.
+/// Numbers that are not positive and finite count as none. Costs a pass over the values for their magnitudes.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept SurveyingCompressor =
+    PreparedCompressor<C, Exec> && FloatElement<typename C::value_type> &&
+    requires(const C& codec, const Exec& exec, std::span<const typename C::value_type> values,
+             double root_mean_square) {
+      { codec.survey(exec, values, root_mean_square) } -> std::convertible_to<double>;
+    };
 
 /// Combines encoded pieces without decoding them: exactly associative and commutative, so that every algorithm gives the same
 /// bits. `combine(exec, a, b, out, context)` returns the number of bytes written at `out`, which overlaps neither a nor b;

@@ -25,8 +25,9 @@ template <FloatElement T> class EntropyGrid {
  public:
   using value_type = T;
 
-  /// Where the entropy stage is: in every message, or only in those of complete results, which are coded once and then forwarded.
-  enum class Stage { everywhere, distribution };
+  /// Where the entropy stage is: in every message, or only in those of complete results, which are coded once and then forwarded,
+  /// or in none.
+  enum class Stage { everywhere, distribution, nowhere };
 
   struct Options {
     typename Grid<T>::Options grid{};
@@ -39,8 +40,9 @@ template <FloatElement T> class EntropyGrid {
   Identity identity() const {
     Identity inner = grid_.identity();
     return {"entropy_grid", 1,
-            inner.options +
-                (options_.stage == Stage::everywhere ? " stage=everywhere" : " stage=distribution")};
+            inner.options + (options_.stage == Stage::everywhere     ? " stage=everywhere"
+                             : options_.stage == Stage::distribution ? " stage=distribution"
+                                                                     : " stage=nowhere")};
   }
 
   /// As for Grid.
@@ -100,7 +102,7 @@ template <FloatElement T> class EntropyGrid {
 
   /// Whether a call writes through the entropy stage.
   bool codes(const Context& context) const {
-    if (context.wide) return false;
+    if (context.wide || options_.stage == Stage::nowhere) return false;
     return options_.stage == Stage::everywhere || !reduces(context.collective) ||
            context.phase == Phase::final;
   }
@@ -137,6 +139,8 @@ template <FloatElement T> class EntropyGrid {
       throw CodecError("EntropyGrid: scratch memory of scratch_bytes() is missing");
     return context.scratch.subspan(slot * bytes, bytes);
   }
+
+  friend class Gradient<T>;
 
   Options options_;
   Grid<T> grid_;

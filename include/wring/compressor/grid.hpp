@@ -25,6 +25,7 @@
 namespace wring::inline v0 {
 
 template <FloatElement T> class EntropyGrid;
+template <FloatElement T> class Gradient;
 
 /// Values rounded to multiples of a step that all ranks share, packed in as few bits as each block of 512
 /// needs.
@@ -69,10 +70,8 @@ template <FloatElement T> class Grid {
   /// keeps it.
   void prepare(const Agreed& agreed) {
     prepared_ = false;
-    parameters_ =
-        detail::grid::choose_parameters<T>(agreed, options_.step == StepKind::power_of_two, options_.delta);
-    exact_ = parameters_.form != Form::values || !reduces(agreed.collective) || !adds(agreed.operation);
-    prepared_ = true;
+    take(detail::grid::choose_parameters<T>(agreed, options_.step == StepKind::power_of_two, options_.delta),
+         agreed);
   }
 
   /// The error of one encoding of |values| <= max_abs with the step that was chosen; 0 before, for any error
@@ -197,6 +196,13 @@ template <FloatElement T> class Grid {
  private:
   using Parameters = detail::GridParameters;
   using Form = Parameters::Form;
+
+  void take(const Parameters& parameters, const Agreed& agreed) {
+    parameters_ = parameters;
+    exact_ = parameters_.form != Form::values || !reduces(agreed.collective) || !adds(agreed.operation);
+    prepared_ = true;
+  }
+
   /// Large tensors are decoded past the caches.
   static bool is_streamed(const Context& context) { return context.total >= (32u << 20) / sizeof(T); }
 
@@ -231,6 +237,7 @@ template <FloatElement T> class Grid {
   }
 
   friend class EntropyGrid<T>;
+  friend class Gradient<T>;
 
   Options options_;
   Parameters parameters_;

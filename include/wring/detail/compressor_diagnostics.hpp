@@ -70,6 +70,7 @@ WRING_FIND_MEMBER(decompress_add)
 WRING_FIND_MEMBER(fallback_blocks)
 WRING_FIND_MEMBER(inspect)
 WRING_FIND_MEMBER(scratch_bytes)
+WRING_FIND_MEMBER(survey)
 #undef WRING_FIND_MEMBER
 
 /// Abilities of one member. A name that is there must be what it says.
@@ -94,6 +95,12 @@ template <class C, class Exec> constexpr void explain_names() {
       !has_scratch_bytes<C> || ScratchCompressor<C, Exec>,
       "wring: the compressor has a member scratch_bytes, which must be const, take the number of values and "
       "return a size: see ScratchCompressor in docs/concepts.md");
+  static_assert(
+      !has_survey<C> || SurveyingCompressor<C, Exec>,
+      "wring: the compressor has a member survey, which must be const, take exec, std::span<const "
+      "value_type> "
+      "values and double root_mean_square and return a number, beside prepare(const wring::Agreed&): see "
+      "SurveyingCompressor in docs/concepts.md");
   constexpr bool lossless = requires { requires C::lossless; };
   static_assert(
       !lossless || LosslessCompressor<C, Exec>,

@@ -8,6 +8,7 @@
 #include <wring/compressor/block_scaled.hpp>
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/entropy_grid.hpp>
+#include <wring/compressor/gradient.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
 #include <wring/compressor/threshold.hpp>
@@ -63,6 +64,7 @@ template <class T> std::vector<AnyCompressor<T>> define_all_compressors() {
   all.push_back(any_compressor(wring::EntropyGrid<T>{}));
   all.push_back(any_compressor(wring::Threshold<T>{}));
   all.back().adds_values = true;  // one by one, though they are encoded
+  all.push_back(any_compressor(wring::Gradient<T>({.rounding = wring::StochasticRounding{5}})));
   all.push_back(any_block_scaled<T, 8>({}));
   all.push_back(any_block_scaled<T, 4>({.rounding = wring::StochasticRounding{5}}));
   if constexpr (!std::is_same_v<T, half_t>) all.push_back(any_cast<half_t, T>());

@@ -121,6 +121,10 @@ template <class Codec, class Link, class Exec> struct Shared {
     if (!failure) failure = cause;
   }
 
+  /// Whether the ranks agree on what all inputs of a tensor are like.
+  static bool measures(const Tensor<Codec>& t) { return SurveyingCompressor<Codec, Exec> || t.bound; }
+  bool measures(std::size_t item) const { return measures(tensors[item]); }
+
   bool is_output(int block) const {
     return task.collective != Collective::reduce_scatter ||
            plan.owner[static_cast<std::size_t>(block)] == plan.rank;

@@ -171,6 +171,24 @@ template <class T> std::optional<GridParameters> on_grid(const Request& r) {
   return p;
 }
 
+/// The grid with the allowed step nearest to `step`, which promises nothing; raw elements where no integers or no step serve.
+template <class T> GridParameters with_step(Request r, double step) {
+  GridParameters values;
+  values.form = GridParameters::Form::values;
+  std::optional<GridParameters> p = step_below<T>(step, false, 0);
+  if (!p) return values;
+  const auto above = step_below<T>(p->step + std::ldexp(1.0, p->exponent), false, 0);
+  if (above && above->step / step < step / p->step) p = above;
+  p->raw_blocks = !r.reduction();
+  const auto form = integers_for<T>(r, *p);
+  if (!form) return values;
+  p->form = *form;
+  p->widest = width_for(r, *p);
+  r.error = r.ranks * p->step;
+  if (r.may_overflow<T>()) p->limit = FloatTraits<T>::greatest * 0x1p-64 + r.error * 0x1p-65;
+  return *p;
+}
+
 /// Whether raw elements, added in whatever order the plan has, keep the bound: (p - 1) u (A + E) <= E, since
 /// every partial sum is at most A + E and is rounded once (16-bit ones twice); MEAN: the same divided by p,
 /// plus the rounding of the quotient. Sums in the subnormal range are exact, and nothing but sums ever

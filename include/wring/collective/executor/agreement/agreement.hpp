@@ -124,7 +124,7 @@ template <class Codec, class Link, class Exec> class Agreement {
   /// Takes over what all ranks' inputs are like.
   void adopt_magnitudes() {
     if (s_.tensors.size() == 1) {
-      if (s_.tensors[0].bound) s_.tensors[0].magnitudes = heads_.head().magnitudes();
+      if (s_.measures(0)) s_.tensors[0].magnitudes = heads_.head().magnitudes();
       return;
     }
     for (std::size_t i = 0; i < s_.tensors.size(); ++i) s_.tensors[i].magnitudes = table_.entries()[i];
@@ -191,14 +191,17 @@ template <class Codec, class Link, class Exec> class Agreement {
     return job.compressor_hash;
   }
 
-  /// Magnitudes of this rank's inputs, as far as a bound needs them.
+  /// Magnitudes of this rank's inputs, as far as a bound needs them, or a compressor that surveys.
   Failure measure_inputs() {
     const int rank = s_.link->rank();
     for (std::size_t i = 0; i < s_.tensors.size(); ++i) {
       auto& t = s_.tensors[i];
       if (ahead_.chosen() && ahead_.serves(i)) continue;
       t.magnitudes = {};
-      if (!t.bound) continue;
+      if (!t.bound) {
+        survey(t);
+        continue;
+      }
       if (!(t.bound->value >= 0) || !std::isfinite(t.bound->value))
         return {Cause::argument, rank, "the bound is " + std::to_string(t.bound->value)};
       if constexpr (!BoundedCompressor<Codec, Exec>)
@@ -213,9 +216,22 @@ template <class Codec, class Link, class Exec> class Agreement {
           t.magnitudes.max_abs = t.codec->greatest(s_.exec, t.magnitudes.max_abs);
       }
     }
-    if (s_.tensors.size() == 1 && s_.tensors[0].bound)
-      head_.set_input(s_.tensors[0].magnitudes, s_.tensors[0].bound->kind);
+    if (s_.tensors.size() == 1 && s_.measures(0)) {
+      const auto& bound = s_.tensors[0].bound;
+      head_.set_input(s_.tensors[0].magnitudes, bound ? bound->kind : Bound::Kind::rms);
+    }
     return {};
+  }
+
+  /// Where no bound is asked for, a compressor may want to see the values all the same.
+  void survey(Tensor<Codec>& t) {
+    if constexpr (SurveyingCompressor<Codec, Exec>) {
+      const Doing doing(s_, Work::measure, t.in.size_bytes());
+      t.magnitudes = measure<T>(s_.exec, t.in, Bound::Kind::rms, workspace_);
+      const double root_mean_square = t.magnitudes.squares.root_mean(static_cast<double>(t.in.size()));
+      if (root_mean_square > 0)
+        t.magnitudes.survey = Survey::of(t.codec->survey(s_.exec, t.in, root_mean_square));
+    }
   }
 
   S& s_;

@@ -78,6 +78,7 @@ struct Head {
     };
     std::int32_t index = 0;
     std::int16_t kind = 0, special_values = 0;
+    Survey survey;
   } input;
 
   /// Where a rank has failed, words take the place of all behind the first field, the version: what else could be compared?
@@ -93,6 +94,7 @@ struct Head {
     input = {};
     input.max_abs = m.max_abs, input.kind = static_cast<std::int16_t>(kind);
     input.special_values = static_cast<std::int16_t>(m.special_values);
+    input.survey = m.survey;
     if (kind == Bound::Kind::rms) {
       input.squares.high = m.squares.high, input.squares.low = m.squares.low, input.index = m.squares.index;
     } else {
@@ -103,6 +105,7 @@ struct Head {
   Magnitudes magnitudes() const {
     Magnitudes m;
     m.max_abs = input.max_abs, m.special_values = static_cast<std::uint64_t>(input.special_values);
+    m.survey = input.survey;
     if (input.kind == static_cast<std::int16_t>(Bound::Kind::rms)) {
       m.squares = {input.squares.high, input.squares.low, input.index};
     } else {

@@ -13,6 +13,7 @@
 
 #include <wring/bound.hpp>
 #include <wring/collective/executor/agreement/measure_floats.hpp>
+#include <wring/collective/executor/agreement/survey.hpp>
 #include <wring/collective/executor/memory/buffers.hpp>
 #include <wring/detail/value_kernels.hpp>
 #include <wring/narrow.hpp>
@@ -71,11 +72,12 @@ struct Magnitudes {
   SumOfSquares squares;
   std::uint64_t special_values =
       0;  ///< 1: there are NaN or infinities; looked for where the compressor sums words
+  Survey survey;
 
   void merge(const Magnitudes& other) {
     max_abs = std::max(max_abs, other.max_abs), special_values |= other.special_values;
     least = std::min(least, other.least), greatest = std::max(greatest, other.greatest);
-    squares.merge(other.squares);
+    squares.merge(other.squares), survey.merge(other.survey);
   }
 };
 

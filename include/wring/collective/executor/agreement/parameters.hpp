@@ -24,12 +24,15 @@ template <class S, class Tensor> Agreed agreed_parameters(const S& s, Tensor& t)
            .total = t.total,
            .max_abs = t.magnitudes.max_abs,
            .allowed_error = {},
-           .measured = t.bound.has_value(),
+           .measured = s.measures(t),
            .wide = s.wide};
-  if (!t.bound) return a;
   if constexpr (WordSummingCompressor<std::remove_cvref_t<decltype(*t.codec)>>)
-    a.finite = t.magnitudes.special_values == 0;
+    a.finite = t.bound && t.magnitudes.special_values == 0;
   const double values = static_cast<double>(t.total) * (reduces(a.collective) ? a.ranks : 1);
+  if (!t.bound) {
+    a.root_mean_square = t.magnitudes.squares.root_mean(values), a.survey = t.magnitudes.survey.value();
+    return a;
+  }
   t.error = absolute_error(*t.bound, t.magnitudes, a.collective, a.operation, a.ranks, values);
   a.allowed_error = t.error;
   using T = typename Tensor::T;

@@ -74,7 +74,7 @@ Situation situation_of(std::span<const Tensor<Codec>> tensors, const Codec& code
   load.finishes = FinishingCompressor<Codec> && adds(options.operation);
   load.segment_bytes = options.segment_bytes, load.depth = options.depth;
   load.ahead = MeasuringCompressor<Codec> && absolute && reduces(task.collective) && ranks > 1;
-  situation.measured_otherwise = bounded && FloatElement<T>;
+  situation.measured_otherwise = (bounded || SurveyingCompressor<Codec>) && FloatElement<T>;
   load.measured = (situation.measured_otherwise && !load.ahead) || InspectingCompressor<Codec>;
   situation.ride = possible_ride(tensors, task, ranks);
   situation.segment_given = options.segment_bytes != otherwise.segment_bytes;
