@@ -17,6 +17,14 @@ inline constexpr std::size_t block_values = 128, wide_lanes = 32;
 /// The most bytes that pushing or popping a block moves: a word for each value, two for its low bits and two for an escape.
 inline constexpr std::size_t most_block_bytes = block_values * 5 * 2;
 
+inline std::uint64_t sum_of_magnitudes(const std::int32_t* q, std::size_t m) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < m; ++i)
+    sum += q[i] < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(std::int64_t{q[i]})
+                    : static_cast<std::uint64_t>(q[i]);
+  return sum;
+}
+
 /// Where words are written. The caller has seen to it that there is room.
 class Writer {
  public:

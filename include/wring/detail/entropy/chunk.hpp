@@ -41,12 +41,16 @@ struct Lanes {
     if (count == wide_lanes && m == block_values) return coder.pop(states, model, shift, q, in);
     PortableBlocks(count).pop(states, model, shift, q, m, in);
   }
+  int scale_of(const std::int32_t* q, std::size_t m) const {
+    return entropy::scale_of(m == block_values ? coder.magnitudes(q) : sum_of_magnitudes(q, m), m);
+  }
 };
 
 /// How a chunk is coded: its first byte.
 enum class Coding : std::uint8_t { scales, table };
 
-/// Which codings `encode_chunk` tries. A table costs a second pass, and is for values that no distribution describes.
+/// Which codings `encode_chunk` tries. A table costs a second pass, and is for values that no distribution describes: in a full chunk,
+/// where every eighth block says so.
 enum class Tables { none, where_smaller };
 
 namespace chunk {
@@ -64,7 +68,7 @@ inline std::byte* push_scales(Lanes& lanes, const std::int32_t* q, std::size_t n
     if (!fits()) return nullptr;
     const std::int32_t* values = q + b * block_values;
     const std::size_t m = std::min(block_values, n - b * block_values);
-    const int scale = scales[b] = scale_of(values, m);
+    const int scale = scales[b] = lanes.scale_of(values, m);
     if (scale != 0) to = lanes.push(models.of(scale), shift_of(scale), values, m, to);
   }
   for (std::size_t b = 0; b < blocks; ++b) steps[b] = scales[b] - (b == 0 ? 0 : scales[b - 1]);
@@ -116,6 +120,24 @@ inline bool pop_table(Lanes& lanes, const Table& table, std::int32_t* q, std::si
   return true;
 }
 
+/// Whether n values take fewer bits with a table of their own, as some of their blocks show it.
+inline bool table_suits(const std::int32_t* q, std::size_t n, const BlockCoder& coder) {
+  constexpr std::size_t stride = 8, most = chunk_values / stride;
+  alignas(64) std::int32_t some[most];
+  std::byte bytes[most / block_values * most_block_bytes + most_block_bytes + wide_lanes * 4];
+  std::size_t m = 0;
+  for (std::size_t at = stride / 2 * block_values; at + block_values <= n; at += stride * block_values)
+    std::copy_n(q + at, block_values, some + m), m += block_values;
+  Lanes lanes(n, coder);
+  const std::byte* const end = push_scales(lanes, some, m, bytes, std::end(bytes));
+  TableMaker maker;
+  const TableMaker::Made made = maker.make(some, m);
+  const std::size_t table = made.table.bytes(), symbols = made.table.count;
+  // What a table fits the sample better than the rest: 1/(2 ln 2) bits for each of its symbols.
+  const std::uint64_t bits = made.eighths / 8 - 8 * table + symbols * 3 / 4;
+  return bits * n / m + 8 * table < static_cast<std::uint64_t>(end - bytes) * 8 * n / m;
+}
+
 /// Writes the states behind the words; the number of bytes from `begin` on.
 inline std::size_t finish(const Lanes& lanes, const std::byte* begin, std::byte* to) {
   if (!to) return 0;
@@ -131,13 +153,17 @@ inline std::size_t encode_chunk(const std::int32_t* q, std::size_t n, std::span<
   std::byte* const begin = out.data();
   const std::byte* const end = begin + out.size();
   if (out.size() < 1 + Table::most_bytes) return 0;
-  Lanes lanes(n, coder);
-  std::size_t size = chunk::finish(lanes, begin, chunk::push_scales(lanes, q, n, begin + 1, end));
-  begin[0] = static_cast<std::byte>(Coding::scales);
-  if (tables == Tables::none) return size;
+  const bool samples = n >= chunk_values / 4;
+  std::size_t size = 0;
+  if (tables == Tables::none || !samples || !chunk::table_suits(q, n, coder)) {
+    Lanes lanes(n, coder);
+    size = chunk::finish(lanes, begin, chunk::push_scales(lanes, q, n, begin + 1, end));
+    begin[0] = static_cast<std::byte>(Coding::scales);
+    if (tables == Tables::none || samples) return size;
+  }
   TableMaker maker;
   const TableMaker::Made made = maker.make(q, n);
-  if (size != 0 && made.eighths / 64 + lanes.bytes() >= size) return size;
+  if (size != 0 && made.eighths / 64 + lanes_for(n) * sizeof(std::uint32_t) >= size) return size;
   begin[0] = static_cast<std::byte>(Coding::table);
   Lanes again(n, coder);
   return chunk::finish(again, begin,

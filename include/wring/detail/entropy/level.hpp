@@ -22,11 +22,12 @@ namespace wring::inline v0::detail::entropy {
 
 enum class Level { portable, avx2, avx512 };
 
-/// `push` and `pop` of a block of 128 values.
+/// `push` and `pop` of a block of 128 values, and the sum of their magnitudes.
 struct BlockCoder {
   std::byte* (*push)(std::uint32_t* states, const Model& model, int shift, const std::int32_t* q,
                      std::byte* to);
   void (*pop)(std::uint32_t* states, const Model& model, int shift, std::int32_t* q, Reader& in);
+  std::uint64_t (*magnitudes)(const std::int32_t* q);
 };
 
 struct PortableLevel {
@@ -37,6 +38,7 @@ struct PortableLevel {
   static void pop(std::uint32_t* states, const Model& model, int shift, std::int32_t* q, Reader& in) {
     PortableBlocks(wide_lanes).pop(states, model, shift, q, block_values, in);
   }
+  static std::uint64_t magnitudes(const std::int32_t* q) { return sum_of_magnitudes(q, block_values); }
 };
 
 /// Whether this machine can run a level.
@@ -55,10 +57,10 @@ inline bool can_run(Level level) {
 }
 
 inline const BlockCoder& coder_for(Level level) {
-  static constexpr BlockCoder portable{PortableLevel::push, PortableLevel::pop};
+  static constexpr BlockCoder portable{PortableLevel::push, PortableLevel::pop, PortableLevel::magnitudes};
 #if WRING_ENTROPY_X86_64
-  static constexpr BlockCoder avx2{Avx2Level::push, Avx2Level::pop},
-      avx512{Avx512Level::push, Avx512Level::pop};
+  static constexpr BlockCoder avx2{Avx2Level::push, Avx2Level::pop, Avx2Level::magnitudes},
+      avx512{Avx512Level::push, Avx512Level::pop, Avx512Level::magnitudes};
   if (level == Level::avx512) return avx512;
   if (level == Level::avx2) return avx2;
 #endif

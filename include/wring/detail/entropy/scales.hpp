@@ -54,12 +54,8 @@ inline constexpr std::uint16_t scale_frequencies[] = {
 inline constexpr std::uint8_t scale_lengths[] = {3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 9, 12, 15, 20, 27, 36, 48, 36, 48};
 // clang-format on
 
-/// A block's scale, from its values.
-inline int scale_of(const std::int32_t* q, std::size_t m) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < m; ++i)
-    sum += q[i] < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(std::int64_t{q[i]})
-                    : static_cast<std::uint64_t>(q[i]);
+/// A block's scale, from the sum of its m values' magnitudes.
+inline int scale_of(std::uint64_t sum, std::size_t m) {
   if (sum == 0) return 0;
   sum = m == block_values ? sum : (sum * block_values + m / 2) / m;
   const int octave = static_cast<int>(std::bit_width(sum)) - 1;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include <wring/detail/entropy/model.hpp>
 #include <wring/error.hpp>
@@ -113,11 +114,12 @@ class TableMaker {
 
   /// The best one for q[0..n), n > 0.
   Made make(const std::int32_t* q, std::size_t n) {
-    const auto [low, high] = std::minmax_element(q, q + n);
-    const std::uint32_t range = static_cast<std::uint32_t>(*high) - static_cast<std::uint32_t>(*low);
+    std::int32_t low = q[0], high = q[0];
+    for (std::size_t i = 1; i < n; ++i) low = std::min(low, q[i]), high = std::max(high, q[i]);
+    const std::uint32_t range = static_cast<std::uint32_t>(high) - static_cast<std::uint32_t>(low);
     shift_ = std::max(0, static_cast<int>(std::bit_width(range)) - bin_bits);
-    first_ = *low >> shift_;
-    counts_.fill(0);
+    first_ = low >> shift_, range_ = range;
+    std::fill_n(counts_.data(), used(), 0u), commons_ = 0;
     for (std::size_t i = 0; i < n; ++i) ++bin_of(q[i]);
     Made best = table_of(n);
     set_common_aside(q, n);
@@ -155,17 +157,17 @@ class TableMaker {
   /// Puts pairs of bins together.
   void halve() {
     const std::int32_t next = first_ >> 1;
-    std::array<std::uint32_t, bins> merged{};
-    for (std::size_t k = 0; k < bins; ++k)
-      if (counts_[k] != 0)
-        merged[static_cast<std::size_t>(((first_ + static_cast<std::int32_t>(k)) >> 1) - next)] += counts_[k];
-    counts_ = merged, first_ = next, ++shift_;
+    for (std::size_t k = 0, end = used(); k < end; ++k) {
+      const std::uint32_t count = std::exchange(counts_[k], 0);
+      counts_[static_cast<std::size_t>(((first_ + static_cast<std::int32_t>(k)) >> 1) - next)] += count;
+    }
+    first_ = next, ++shift_;
   }
 
   /// That of the window of bins in which most values lie.
   Made table_of(std::size_t n) const {
     std::size_t inside = 0, most = 0, last = 0;
-    for (std::size_t k = 0; k < bins; ++k) {
+    for (std::size_t k = 0, end = used(); k < end; ++k) {
       inside += counts_[k];
       if (k >= Table::most_symbols) inside -= counts_[k - Table::most_symbols];
       if (inside > most) most = inside, last = k;
@@ -192,7 +194,11 @@ class TableMaker {
     return made;
   }
 
-  std::array<std::uint32_t, bins> counts_{};
+  /// Bins that values may be in.
+  std::size_t used() const { return (range_ >> shift_) + std::size_t{2}; }
+
+  std::array<std::uint32_t, bins + 1> counts_;
+  std::uint32_t range_ = 0;
   std::int32_t first_ = 0, common_ = 0;
   std::uint32_t commons_ = 0;  ///< how often the common value occurs, where it is set aside
   int shift_ = 0;

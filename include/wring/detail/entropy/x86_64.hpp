@@ -234,6 +234,21 @@ struct Avx2 {
       in = at;                                                                                               \
     }                                                                                                        \
                                                                                                              \
+    TARGET static std::uint64_t magnitudes(const std::int32_t* q) {                                          \
+      V low = R::fill(0), high = low; /* halves, so that no lane overflows */                                \
+      for (std::size_t i = 0; i < block_values; i += R::lanes) {                                             \
+        const V v = R::load(q + i), negative = R::both(v, R::right_signed(v, 31));                           \
+        const V magnitude = R::subtract(v, R::left(negative, 1));                                            \
+        low = R::add(low, R::both(magnitude, R::fill(0xffff))),                                              \
+        high = R::add(high, R::right(magnitude, 16));                                                        \
+      }                                                                                                      \
+      std::uint32_t lows[R::lanes], highs[R::lanes];                                                         \
+      R::store(lows, low), R::store(highs, high);                                                            \
+      std::uint64_t sum = 0;                                                                                 \
+      for (int l = 0; l < R::lanes; ++l) sum += lows[l] + (std::uint64_t{highs[l]} << 16);                   \
+      return sum;                                                                                            \
+    }                                                                                                        \
+                                                                                                             \
    private:                                                                                                  \
     static int lower_bits(int shift) { return shift < 16 ? shift : 16; }                                     \
                                                                                                              \
