@@ -2,85 +2,26 @@
 // Several tensors in one operation: each with its own shape and bound, in one set of messages.
 #include <catch2/catch_test_macros.hpp>
 
-#include <numeric>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/none.hpp>
 
-#include "support/matrix.hpp"
+#include "collective/group_cases.hpp"
 
 using namespace wring_test;
+using wring::Grid;
 using wring::InProcess;
 using wring::InProcessTransport;
 using wring::None;
 
 namespace {
 
-using View = Kokkos::View<double*, Kokkos::HostSpace>;
-
-View view_of(const std::vector<double>& values) {
-  View view("view", values.size());
-  std::copy(values.begin(), values.end(), view.data());
-  return view;
-}
-
-std::vector<double> copy_of(const View& view) { return {view.data(), view.data() + view.extent(0)}; }
-
-/// A group of tensors of these lengths for a collective, on every rank; judged tensor by tensor.
-template <class Codec>
-void run_group(const Codec& codec, const AnyAlgorithm& algorithm, wring::Collective collective, int ranks,
-               const Lengths& lengths, const std::vector<std::optional<wring::Bound>>& bounds,
-               wring::Options options, double least_bound) {
-  using namespace wring;
-  const auto p = static_cast<std::size_t>(ranks);
-  const bool scatters = collective == Collective::reduce_scatter,
-             gathers = collective == Collective::allgather;
-  InProcess world(ranks, {.eager_limit = 0, .delay = 2, .seed = 7});
-  std::vector<Call<Codec>> calls(lengths.size());
-  std::vector<PerRank<double>> inputs;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    calls[i].collective = collective, calls[i].root = ranks - 1, calls[i].options = options;
-    inputs.push_back(
-        make_inputs<double>(calls[i], ranks, lengths[i], i % 2 == 1, [&](std::size_t n, std::uint64_t seed) {
-          return real_numbers<double>(n, seed + 100 * i);
-        }));
-  }
-  std::vector<std::vector<View>> outputs(p);
-  std::deque<Allreduce<Codec, InProcessTransport, AnyAlgorithm>> allreduces;
-  std::deque<ReduceScatter<Codec, InProcessTransport, AnyAlgorithm>> scatterers;
-  std::deque<Allgather<Codec, InProcessTransport, AnyAlgorithm>> gatherers;
-  std::deque<Broadcast<Codec, InProcessTransport, AnyAlgorithm>> broadcasts;
-  const auto outcomes = on_all_ranks(world, [&](int rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    std::vector<Item<View, View>> items;
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-      const View in = view_of(inputs[i][r]);
-      if (scatters || gathers) {
-        outputs[r].push_back(View("out", scatters ? calls[i].counts[r] : lengths[i]));
-        items.push_back(item(in, outputs[r].back(), bounds[i % bounds.size()], calls[i].counts));
-      } else {
-        outputs[r].push_back(in);
-        items.push_back(item(in, bounds[i % bounds.size()]));
-      }
-    }
-    auto tensors = group(std::move(items));
-    InProcessTransport& link = world.link(rank);
-    if (collective == Collective::allreduce)
-      return allreduces.emplace_back(codec, link, algorithm, options).start(Exec{}, tensors);
-    if (scatters) return scatterers.emplace_back(codec, link, algorithm, options).start(Exec{}, tensors);
-    if (gathers) return gatherers.emplace_back(codec, link, algorithm, options).start(Exec{}, tensors);
-    return broadcasts.emplace_back(codec, link, algorithm, options).start(Exec{}, tensors, ranks - 1);
-  });
-  INFO(name_of(collective) << ", " << ranks << " ranks, " << algorithm.name() << ", " << lengths.size()
-                           << " tensors");
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    Collected<double> got{{}, outcomes, true};
-    for (std::size_t r = 0; r < p; ++r) got.results.push_back(copy_of(outputs[r][i]));
-    const auto& bound = bounds[i % bounds.size()];
-    INFO("tensor " << i << " of length " << lengths[i]);
-    REQUIRE(judge(calls[i], inputs[i], got, bound ? bound->value : least_bound) == "");
-  }
-}
+using View = HostView<double>;
+using OfDoubles = std::vector<double>;
 
 const wring::Operation turns[] = {wring::sum, wring::mean, wring::min, wring::max};
 constexpr double rounding = 8 * 40 * 0x1p-53;  // of 9 terms up to 4
@@ -93,16 +34,18 @@ TEST_CASE("group: tensors of very different lengths, zero included", "[collectiv
     for (const AnyAlgorithm& algorithm : all_algorithms(ranks))
       for (const auto collective : collectives) {
         wring::Options options{.operation = turns[number++ % 4], .segment_bytes = 8192};
-        run_group(None<double>{}, algorithm, collective, ranks, {0, 3, 1000, 0, 1, 5000, 512}, {std::nullopt},
-                  options, rounding);
+        run_group<None<double>>(
+            algorithm,
+            {.collective = collective, .options = options, .lengths = {0, 3, 1000, 0, 1, 5000, 512}}, ranks,
+            rounding);
       }
 }
 
 TEST_CASE("group: nothing but empty tensors, and no tensor at all", "[collective][group]") {
   for (const auto collective : collectives) {
-    run_group(None<double>{}, wring::Ring{}, collective, 3, {0, 0, 0}, {std::nullopt}, {}, 0);
-    run_group(None<double>{}, wring::Ring{}, collective, 3, {}, {std::nullopt}, {}, 0);
-    run_group(wring::Grid<double>{}, wring::Ring{}, collective, 3, {}, {wring::absolute(1)}, {}, 0);
+    run_group<None<double>>(wring::Ring{}, {.collective = collective, .lengths = {0, 0, 0}}, 3);
+    run_group<None<double>>(wring::Ring{}, {.collective = collective}, 3);
+    run_group<Grid<double>>(wring::Ring{}, {.collective = collective, .bounds = {wring::absolute(1)}}, 3);
   }
 }
 
@@ -114,14 +57,14 @@ TEST_CASE("group: many tiny tensors", "[collective][group]") {
     for (const auto collective : collectives) {
       const auto algorithms = all_algorithms(ranks);
       wring::Options options{.operation = turns[number % 4], .segment_bytes = 64 * 1024};
-      run_group(None<double>{}, algorithms[number++ % algorithms.size()], collective, ranks, lengths,
-                {std::nullopt}, options, rounding);
+      run_group<None<double>>(algorithms[number++ % algorithms.size()],
+                              {.collective = collective, .options = options, .lengths = lengths}, ranks,
+                              rounding);
     }
 }
 
 TEST_CASE("group: more tensors than one message of the agreement was made for", "[collective][group]") {
-  run_group(None<double>{}, wring::Ring{}, wring::Collective::allreduce, 2, Lengths(3000, 2),
-            {wring::absolute(1)}, {}, 0);
+  run_group<None<double>>(wring::Ring{}, {.lengths = Lengths(3000, 2), .bounds = {wring::absolute(1)}}, 2);
 }
 
 TEST_CASE("group: every tensor within its own bound", "[collective][group]") {
@@ -130,9 +73,13 @@ TEST_CASE("group: every tensor within its own bound", "[collective][group]") {
     for (const auto collective : collectives) {
       const auto algorithms = all_algorithms(ranks);
       wring::Options options{.operation = turns[number % 4], .segment_bytes = 8192};
-      run_group(wring::Grid<double>{}, algorithms[number++ % algorithms.size()], collective, ranks,
-                {700, 0, 3, 5000, 1}, {wring::absolute(1e-3), wring::absolute(0.5), wring::absolute(1e-9)},
-                options, 0);
+      run_group<Grid<double>>(
+          algorithms[number++ % algorithms.size()],
+          {.collective = collective,
+           .options = options,
+           .lengths = {700, 0, 3, 5000, 1},
+           .bounds = {wring::absolute(1e-3), wring::absolute(0.5), wring::absolute(1e-9)}},
+          ranks);
     }
 }
 
@@ -143,7 +90,7 @@ TEST_CASE("group: one bound that cannot be held refuses all tensors, none is wri
   std::vector<View> a, b;
   for (int r = 0; r < 3; ++r) {
     sums.emplace_back(wring::Grid<double>{}, world.link(r));
-    a.push_back(view_of({1, 2, 3})), b.push_back(view_of({1e300, 1}));
+    a.push_back(view_of(OfDoubles{1, 2, 3})), b.push_back(view_of(OfDoubles{1e300, 1}));
   }
   const auto outcomes = on_all_ranks(world, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
@@ -153,8 +100,8 @@ TEST_CASE("group: one bound that cannot be held refuses all tensors, none is wri
   INFO(describe(outcomes));
   REQUIRE(all_failed(outcomes, wring::Cause::unattainable));
   for (std::size_t r = 0; r < 3; ++r) {
-    REQUIRE(copy_of(a[r]) == std::vector<double>{1, 2, 3});
-    REQUIRE(copy_of(b[r]) == std::vector<double>{1e300, 1});
+    REQUIRE(copy_of(a[r]) == OfDoubles{1, 2, 3});
+    REQUIRE(copy_of(b[r]) == OfDoubles{1e300, 1});
   }
 }
 
@@ -167,7 +114,7 @@ TEST_CASE("group: a tuple of views of different types", "[collective][group]") {
   for (int r = 0; r < 2; ++r) {
     sums.emplace_back(None<double>{}, world.link(r));
     matrix.emplace_back("m", 3, 4), scalar.emplace_back("s");
-    in.push_back(view_of({1, 2, 3})), out.push_back(view_of({0, 0, 0}));
+    in.push_back(view_of(OfDoubles{1, 2, 3})), out.push_back(view_of(OfDoubles{0, 0, 0}));
     Kokkos::deep_copy(matrix.back(), r + 1), scalar.back()() = 10 * r + 1;
   }
   const auto outcomes = on_all_ranks(world, [&](int rank) {
@@ -179,8 +126,8 @@ TEST_CASE("group: a tuple of views of different types", "[collective][group]") {
   for (std::size_t r = 0; r < 2; ++r) {
     REQUIRE(matrix[r](2, 3) == 3);
     REQUIRE(scalar[r]() == 12);
-    REQUIRE(copy_of(out[r]) == std::vector<double>{2, 4, 6});
-    REQUIRE(copy_of(in[r]) == std::vector<double>{1, 2, 3});
+    REQUIRE(copy_of(out[r]) == OfDoubles{2, 4, 6});
+    REQUIRE(copy_of(in[r]) == OfDoubles{1, 2, 3});
   }
 }
 
@@ -193,7 +140,7 @@ TEST_CASE("group: ranks that disagree on the number of tensors, or on the bound 
     return on_all_ranks(world, [&](int r) {
       std::vector<wring::Item<View, View>> items;
       for (const double e : r == 0 ? bounds0 : bounds1)
-        items.push_back(wring::item(view_of({1, 2}), wring::absolute(e)));
+        items.push_back(wring::item(view_of(OfDoubles{1, 2}), wring::absolute(e)));
       return sums[static_cast<std::size_t>(r)].start(Exec{}, wring::group(std::move(items)));
     });
   };
@@ -201,4 +148,186 @@ TEST_CASE("group: ranks that disagree on the number of tensors, or on the bound 
   REQUIRE(all_failed(run({1, 1}, {1}), wring::Cause::mismatch));
   REQUIRE(all_failed(run({1, 1, 2}, {1, 1, 3}), wring::Cause::mismatch));
   REQUIRE(all_ok(run({1, 1, 2}, {1, 1, 2})));
+}
+
+TEST_CASE("group: with compressors of their own every tensor keeps its bound, and has the bits that it has "
+          "by itself",
+          "[collective][group]") {
+  using Options = Grid<double>::Options;
+  const Grid<double> coarse(Options{.step = Grid<double>::StepKind::power_of_two}),
+      smooth(Options{.delta = true});
+  unsigned number = 0;
+  for (int ranks = 1; ranks <= 8; ++ranks)
+    for (const AnyAlgorithm& algorithm : all_algorithms(ranks)) {
+      const wring::Collective collective = collectives[number % 4];
+      const GroupCall<Grid<double>> all{
+          .collective = collective,
+          .options = {.operation = turns[number++ / 4 % 4], .segment_bytes = 8192},
+          .lengths = {700, 0, 1300, 3, 511},
+          .bounds = {wring::absolute(1e-3), wring::relative_to_rms(1e-2 * ranks), wring::absolute(1e-6)},
+          .own = {std::nullopt, coarse, smooth, coarse}};
+      const auto result = collect_group(algorithm, all, ranks);
+      INFO(name_of(collective) << ", " << ranks << " ranks, " << algorithm.name()
+                               << describe(result.outcomes));
+      REQUIRE(all_ok(result.outcomes));
+      for (const auto& t : result.tensors)
+        if (t.call.bound->kind == wring::Bound::Kind::absolute)
+          REQUIRE(judge(t.call, t.inputs, t.got, t.call.bound->value) == "");
+      REQUIRE(as_alone(algorithm, result));
+    }
+}
+
+TEST_CASE("group: hundreds of tensors, each with its own compressor, cost the messages of one",
+          "[collective][group]") {
+  const Lengths lengths(300, 40);
+  const Grid<double> smooth(Grid<double>::Options{.delta = true});
+  for (const AnyAlgorithm& algorithm : all_algorithms(4)) {
+    const GroupCall<Grid<double>> all{.options = {.segment_bytes = 1 << 21, .ride_along_bytes = 0},
+                                      .lengths = lengths,
+                                      .bounds = {wring::absolute(1e-3), wring::absolute(1e-6)},
+                                      .own = {smooth, std::nullopt, Grid<double>()}};
+    const auto result = run_group(algorithm, all, 4);
+    for (int rank = 0; rank < 4; ++rank) {
+      std::uint64_t sends = 0;
+      for (const wring::Step& step : algorithm.plan({}, rank, 4).steps)
+        sends += step.kind == wring::Kind::send;
+      const wring::Report& report = result.outcomes[static_cast<std::size_t>(rank)].report;
+      INFO(algorithm.name() << ", rank " << rank);
+      REQUIRE(report.messages == sends * report.segments);
+      REQUIRE(report.segments == 1);
+    }
+  }
+}
+
+namespace {
+
+/// Sends values as they are, and notes what it is told. Two of them differ in their option alone.
+class Noting {
+ public:
+  using value_type = double;
+  struct Note {
+    int option;
+    std::size_t item;
+    std::uint64_t step;
+    friend bool operator==(const Note&, const Note&) = default;
+  };
+
+  explicit Noting(int option, std::shared_ptr<std::vector<Note>> notes = nullptr)
+      : option_(option), notes_(std::move(notes)) {}
+
+  wring::Identity identity() const { return {"noting", 1, "option=" + std::to_string(option_)}; }
+  std::size_t max_compressed_bytes(std::size_t n) const { return plain_.max_compressed_bytes(n); }
+  std::size_t compressed_bytes(std::size_t n) const { return plain_.compressed_bytes(n); }
+  std::size_t compress(const auto& exec, std::span<const double> x, std::span<std::byte> bytes,
+                       const wring::Context& context) const {
+    if (notes_) notes_->push_back({option_, context.item, context.step});
+    return plain_.compress(exec, x, bytes, context);
+  }
+  void decompress(const auto& exec, std::span<const std::byte> bytes, std::span<double> x,
+                  const wring::Context& context) const {
+    plain_.decompress(exec, bytes, x, context);
+  }
+
+ private:
+  int option_;
+  std::shared_ptr<std::vector<Note>> notes_;
+  None<double> plain_;
+};
+
+using NotingSum = wring::Allreduce<Noting, InProcessTransport>;
+
+/// The options of the operation's compressor and of the tensors' own ones; none for those that have none.
+struct Configured {
+  int all;
+  std::vector<std::optional<int>> own;
+  std::vector<double> bounds = {};
+  std::size_t length = 3;
+};
+
+/// One sum on two ranks that are configured so.
+std::vector<Outcome> sum_configured(const std::vector<Configured>& ranks) {
+  InProcess world(static_cast<int>(ranks.size()));
+  std::deque<NotingSum> sums;
+  std::vector<View> data;
+  std::vector<Outcome> outcomes = on_all_ranks(world, [&](int rank) {
+    const Configured& c = ranks[static_cast<std::size_t>(rank)];
+    std::vector<wring::Item<View, View, Noting>> items;
+    for (const auto& option : c.own) {
+      data.push_back(view_of(OfDoubles(c.length, 1)));
+      const auto plain = wring::item(data.back());
+      if (option)
+        items.push_back(plain.with(Noting(*option)));
+      else
+        items.push_back(plain);
+      if (!c.bounds.empty()) items.back().bound = wring::absolute(c.bounds[items.size() - 1]);
+    }
+    return sums.emplace_back(Noting(c.all), world.link(rank)).start(Exec{}, wring::group(std::move(items)));
+  });
+  for (const View& view : data)
+    for (const double x : copy_of(view))
+      REQUIRE(x == (all_ok(outcomes) ? static_cast<double>(ranks.size()) : 1));
+  const auto again = on_all_ranks(world, [&](int rank) {  // the link is as good as before
+    return sums[static_cast<std::size_t>(rank)].start(Exec{}, view_of(OfDoubles{1}));
+  });
+  const bool alike =
+      std::all_of(ranks.begin(), ranks.end(), [&](const Configured& c) { return c.all == ranks[0].all; });
+  REQUIRE((alike ? all_ok(again) : all_failed(again, wring::Cause::mismatch)));
+  return outcomes;
+}
+
+bool names(const std::vector<Outcome>& outcomes, const std::string& field, const std::string& tensor) {
+  return std::all_of(outcomes.begin(), outcomes.end(), [&](const Outcome& o) {
+    return o.text == outcomes[0].text && o.text.find(field) != std::string::npos && o.text.ends_with(tensor);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("group: each compressor sees its own options, its place in the group, and the step",
+          "[collective][group]") {
+  InProcess world(2);
+  const auto notes = std::make_shared<std::vector<Noting::Note>>();
+  std::deque<NotingSum> sums;
+  const auto outcomes = on_all_ranks(world, [&](int rank) {
+    NotingSum& sum =
+        sums.emplace_back(Noting(0, notes), world.link(rank), wring::Ring{}, wring::Options{.step = 41});
+    const View a = view_of(OfDoubles{1}), b = view_of(OfDoubles{1, 2, 3, 4}), c = view_of(OfDoubles{1, 2, 3});
+    return sum.start(Exec{}, wring::group(wring::item(a).with(Noting(7, notes)), wring::item(b),
+                                          wring::item(c).with(Noting(9, notes))));
+  });
+  REQUIRE(all_ok(outcomes));
+  constexpr int option_of[] = {7, 0, 9};
+  REQUIRE(notes->size() >= 6);
+  for (const Noting::Note& note : *notes) REQUIRE(note == Noting::Note{option_of[note.item], note.item, 41});
+}
+
+TEST_CASE("group: ranks that disagree on the compressor or the bound of a tensor are told which tensor",
+          "[collective][group]") {
+  const auto disagree = [](const Configured& a, const Configured& b, const char* field, const char* tensor) {
+    for (const std::vector<Configured>& ranks : {std::vector{a, b}, {b, a}, {a, a, b}, {a, b, a, a, b}}) {
+      const auto outcomes = sum_configured(ranks);
+      INFO(describe(outcomes) << "\nexpected: " << field << ", " << tensor);
+      REQUIRE(all_failed(outcomes, wring::Cause::mismatch));
+      REQUIRE(names(outcomes, field, tensor));
+    }
+  };
+  disagree({0, {1, 2, 3}}, {0, {1, 2, 4}}, "the compressor", ", first on tensor 2");
+  disagree({0, {1, {}, 3}}, {0, {1, 2, 3}}, "the compressor", ", first on tensor 1");
+  disagree({0, {1, 2, 3}}, {0, {1, 3, 2}}, "the compressor", ", first on tensor 1");  // their order
+  disagree({0, {{}, {}}}, {1, {{}, {}}}, "the compressor", ", first on tensor 0");
+  disagree({0, {2, 2}}, {1, {2, 2}}, "the compressor", "differ");  // that no tensor uses
+  disagree({0, {1}}, {0, {2}}, "the compressor", "differ");
+  disagree({0, {1, 2}}, {0, {1, 3}}, "the compressor", ", first on tensor 1");
+  disagree({0, {1, 2}}, {0, {1, 2, 2}}, "the length", "differ");
+}
+
+TEST_CASE("group: options are compared, not where they come from", "[collective][group]") {
+  CHECK(all_ok(sum_configured({{5, {5, {}, 6}}, {5, {{}, 5, 6}}})));
+  CHECK(all_ok(sum_configured({{5, {5}}, {5, {{}}}})));
+}
+
+TEST_CASE("group: an argument that is wrong comes before a disagreement", "[collective][group]") {
+  const auto outcomes = sum_configured({{0, {1, 2}}, {0, {1, 3}, {1, -1}}});
+  INFO(describe(outcomes));
+  CHECK(all_failed(outcomes, wring::Cause::argument, 1));
 }

@@ -26,6 +26,7 @@
 #include <wring/collective/timeline.hpp>
 #include <wring/detail/call_diagnostics.hpp>
 #include <wring/detail/compressor_diagnostics.hpp>
+#include <wring/detail/identity.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/detail/sum_diagnostics.hpp>
 #include <wring/detail/transport_diagnostics.hpp>
@@ -314,7 +315,7 @@ BasicCollective<Codec, Link, Schedule>::BasicCollective(Codec codec, Link& link,
                      .add(std::is_signed_v<T>)
                      .value();
   const Identity id = codec_.identity();
-  codec_name_ = id.name, codec_hash_ = detail::Hasher().add(id.name).add(id.version).add(id.options).value();
+  codec_name_ = id.name, codec_hash_ = detail::hash_of(id);
 }
 
 template <class Codec, class Link, class Schedule>

@@ -58,23 +58,33 @@ template <class T, class Exec, class In, class Out> constexpr bool explain_views
   return alike && same && flat && reached;
 }
 
+/// Whether an item's own compressor can stand for the operation's.
+template <class Codec, class Own> constexpr bool explain_own() {
+  constexpr bool fits = std::is_void_v<Own> || std::is_same_v<Own, Codec>;
+  static_assert(fits, "wring: an item's own compressor must be of the same type as the operation's; it may "
+                      "have other options");
+  return fits;
+}
+
 /// The same for all items, which hold the views on which `Exec` works.
-template <class T, class Exec, class Items> struct ViewsOf;
-template <class T, class Exec, class... In, class... Out>
-struct ViewsOf<T, Exec, std::tuple<Item<In, Out>...>> {
-  static constexpr bool fit() { return (explain_views<T, Exec, In, Out>() && ...); }
+template <class Codec, class Exec, class Items> struct ItemsOf;
+template <class Codec, class Exec, class... In, class... Out, class... Own>
+struct ItemsOf<Codec, Exec, std::tuple<Item<In, Out, Own>...>> {
+  using T = typename Codec::value_type;
+  static constexpr bool fit() {
+    return ((explain_own<Codec, Own>() && explain_views<T, Exec, In, Out>()) && ...);
+  }
 };
-template <class T, class Exec, class In, class Out> struct ViewsOf<T, Exec, std::vector<Item<In, Out>>> {
-  static constexpr bool fit() { return explain_views<T, Exec, In, Out>(); }
-};
+template <class Codec, class Exec, class In, class Out, class Own>
+struct ItemsOf<Codec, Exec, std::vector<Item<In, Out, Own>>>
+    : ItemsOf<Codec, Exec, std::tuple<Item<In, Out, Own>>> {};
 
 /// Whether a call can be compiled further; a sentence, where it cannot. `Items`: as the user holds them.
 template <class Codec, class Exec, class Items> constexpr bool explain_call() {
   constexpr bool has_exec = Kokkos::is_execution_space_v<Exec>;
   static_assert(has_exec, "wring: the first argument must be a Kokkos execution space instance");
   if constexpr (has_exec)
-    return ViewsOf<typename Codec::value_type, Exec,
-                   decltype(plain_items<Exec>(std::declval<Items&>()))>::fit();
+    return ItemsOf<Codec, Exec, decltype(plain_items<Exec>(std::declval<Items&>()))>::fit();
   else
     return false;
 }

@@ -56,7 +56,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   bool has_plan() const { return plan_number_ != 0; }
 
   /// Turns what the user gives into the tensors of the operation. What is wrong with it is left in `job().failure`.
-  void take(std::span<const Operand<T>> operands, int rank, int ranks);
+  void take(std::span<const Operand<Codec>> operands, int rank, int ranks);
 
   /// Begins the operation that `job()` and `shared().tensors` describe, with the plan in `shared().plan`. A failure in the job makes
   /// this rank take part in the agreement only to say so.
@@ -91,10 +91,11 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
                       sentence(most_in_flight, " operations are in flight on this link already")};
   }
 
-  /// Each tensor gets a copy of the codec, to be prepared for it.
+  /// Each tensor that has no codec of its own gets a copy of the operation's, to be prepared for it.
   void give_codecs(const Codec& codec) {
     try {
-      for (auto& tensor : shared_.tensors) tensor.codec.emplace(codec);
+      for (auto& tensor : shared_.tensors)
+        if (!tensor.codec) tensor.codec.emplace(codec);
       if (!job_.failure) open_memories();
     } catch (...) {
       job_.failure = failure_from_current_exception(shared_.link->rank());
@@ -497,7 +498,7 @@ void Execution<Codec, Link, Exec>::use(const Exec& exec) {
 }
 
 template <class Codec, class Link, class Exec>
-void Execution<Codec, Link, Exec>::take(std::span<const Operand<T>> operands, int rank, int ranks) {
+void Execution<Codec, Link, Exec>::take(std::span<const Operand<Codec>> operands, int rank, int ranks) {
   operands_.take(operands, rank, ranks);
 }
 

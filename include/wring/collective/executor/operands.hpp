@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -25,13 +26,16 @@
 namespace wring::inline v0::detail {
 
 /// One tensor as the user gives it, in memory that the execution space can access. The types of the views are forgotten here.
-template <class T> struct Operand {
+template <class Codec> struct Operand {
+  using T = typename Codec::value_type;
   const T* in;
   T* out;
   Shape in_shape, out_shape;
   std::optional<Bound> bound;
   std::span<const std::size_t> counts;  ///< of the call: not to be read after it
   Adaptor<T> in_adaptor, out_adaptor;
+  const Codec* codec = nullptr;  ///< of the tensor's own, if it has one
+  std::uint64_t codec_hash = 0;  ///< of its identity
 
   /// Elements that travel.
   std::size_t in_size() const { return packed_size(in_shape, in_adaptor.symmetric); }
@@ -51,7 +55,7 @@ template <class Codec, class Link, class Exec> class Operands {
   Operands(S& shared, Job& job) : s_(shared), job_(job) {}
 
   /// Turns operands into the tensors of the operation. What is wrong with them is left in the job's failure.
-  void take(std::span<const Operand<T>> operands, int rank, int ranks) {
+  void take(std::span<const Operand<Codec>> operands, int rank, int ranks) {
     s_.tensors.clear(), results_.clear(), job_.counts.clear(), occupied_.clear();
     for (const auto& operand : operands) add(operand, rank, ranks);
     check_apart();
@@ -93,9 +97,10 @@ template <class Codec, class Link, class Exec> class Operands {
     bool written;
   };
 
-  void add(const Operand<T>& o, int rank, int ranks) {
+  void add(const Operand<Codec>& o, int rank, int ranks) {
     Tensor<Codec> tensor;
     tensor.bound = o.bound;
+    if (o.codec) tensor.codec.emplace(*o.codec), tensor.codec_hash = o.codec_hash;
     check_adaptors(o);
     describe(tensor, o, rank, ranks);
     check_overlap(o, tensor);
@@ -124,7 +129,7 @@ template <class Codec, class Link, class Exec> class Operands {
   }
 
   /// The input as a flat run: the elements that travel, divided by their scales.
-  void gather(const Operand<T>& o, const Result& result, std::span<T> flat) {
+  void gather(const Operand<Codec>& o, const Result& result, std::span<T> flat) {
     const bool as_it_lies = !o.in_adaptor.symmetric && o.in_shape.flat();
     if (o.in_adaptor.symmetric)
       pack_triangle<T>(s_.exec, o.in, o.in_shape, flat);
@@ -140,7 +145,7 @@ template <class Codec, class Link, class Exec> class Operands {
   }
 
   /// The scales of the elements that travel, in their order, checked; their hash goes into the agreement.
-  void take_scale(const Operand<T>& o, Tensor<Codec>& tensor, Result& result) {
+  void take_scale(const Operand<Codec>& o, Tensor<Codec>& tensor, Result& result) {
     if constexpr (FloatElement<T>) {
       const Adaptor<T>& adaptor = o.out_adaptor;
       const std::size_t n = o.out_size();
@@ -161,7 +166,7 @@ template <class Codec, class Link, class Exec> class Operands {
   }
 
   /// Adaptors of input and output, against one another and their views.
-  void check_adaptors(const Operand<T>& o) {
+  void check_adaptors(const Operand<Codec>& o) {
     const Adaptor<T>& adaptor = o.out_adaptor;
     if (o.in_adaptor.none() && adaptor.none()) return;
     const Collective collective = job_.task.collective;
@@ -183,7 +188,7 @@ template <class Codec, class Link, class Exec> class Operands {
   }
 
   /// Lengths, offsets and counts, checked against one another.
-  void describe(Tensor<Codec>& t, const Operand<T>& o, int rank, int ranks) {
+  void describe(Tensor<Codec>& t, const Operand<Codec>& o, int rank, int ranks) {
     const Collective collective = job_.task.collective;
     const std::size_t in = o.in_size(), out = o.out_size();
     const bool by_rank = collective == Collective::reduce_scatter || collective == Collective::allgather;
@@ -217,7 +222,7 @@ template <class Codec, class Link, class Exec> class Operands {
   }
 
   /// Input and output are the same elements, or have none in common. Views that are packed are read before anything is written.
-  void check_overlap(const Operand<T>& o, const Tensor<Codec>& t) {
+  void check_overlap(const Operand<Codec>& o, const Tensor<Codec>& t) {
     const std::size_t in = o.in_shape.size(), out = o.out_shape.size();
     if (!o.in_flat() || !o.out_flat() || in == 0 || out == 0) return;
     const std::less_equal<const T*> not_after;

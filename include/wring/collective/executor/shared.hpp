@@ -35,9 +35,10 @@ template <class Codec> struct Tensor {
   std::size_t out_offset = 0;  ///< and of out[0]
   std::size_t total = 0;       ///< elements of the whole tensor
   std::optional<Bound> bound;
-  std::optional<Codec> codec;  ///< this operation's copy, with the agreed parameters
-  bool open = false;           ///< the codec's memory is in use
-  Magnitudes magnitudes;       ///< of this rank's input, then of all ranks'
+  std::optional<Codec> codec;               ///< this operation's copy, with the agreed parameters
+  std::optional<std::uint64_t> codec_hash;  ///< of its identity, where it is not the operation's compressor
+  bool open = false;                        ///< the codec's memory is in use
+  Magnitudes magnitudes;                    ///< of this rank's input, then of all ranks'
   double error = std::numeric_limits<double>::infinity();  ///< the bound in units of the data
   std::vector<double> allowed;                             ///< error allowed to an encoding, by budget class
   bool symmetric = false;                                  ///< of a packed triangle

@@ -4,6 +4,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,17 +31,20 @@ template <class Codec, class Link, class Exec, class Items> class ViewExecution 
   }
 
  private:
-  template <class In, class Out> static Operand<T> operand(const Item<In, Out>& item) {
+  template <class In, class Out, class Own> static Operand<Codec> operand(const Item<In, Out, Own>& item) {
     const auto& in = view_within(item.in);
     const auto& out = view_within(item.out);
-    return {in.data(),  out.data(),  shape_of(in),           shape_of(out),
-            item.bound, item.counts, adaptor_of<T>(item.in), adaptor_of<T>(item.out)};
+    Operand<Codec> operand{in.data(),  out.data(),  shape_of(in),           shape_of(out),
+                           item.bound, item.counts, adaptor_of<T>(item.in), adaptor_of<T>(item.out)};
+    if constexpr (!std::is_void_v<Own>)
+      if (item.own.codec()) operand.codec = &*item.own.codec(), operand.codec_hash = item.own.hash();
+    return operand;
   }
 
   void release() override { views_.reset(); }
 
   std::optional<Items> views_;
-  std::vector<Operand<T>> operands_;
+  std::vector<Operand<Codec>> operands_;
 };
 
 }  // namespace wring::inline v0::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +17,13 @@
 #include <wring/collective/executor/shared.hpp>
 #include <wring/collective/executor/working.hpp>
 #include <wring/detail/hash.hpp>
+#include <wring/detail/sentence.hpp>
 
 namespace wring::inline v0::detail {
 
 /// The opening of an operation: all that must be equal on all ranks is compared, what a bound needs to know of everybody's input is
-/// merged, and small data ride along. One exchange; groups of tensors need a second one, for their magnitudes.
+/// merged, and small data ride along. One exchange; groups of tensors need a second one, for their magnitudes, or to find the tensor on
+/// which the ranks disagree.
 template <class Codec, class Link, class Exec> class Agreement {
  public:
   using S = Shared<Codec, Link, Exec>;
@@ -33,12 +36,14 @@ template <class Codec, class Link, class Exec> class Agreement {
   /// Describes the operation, in the head and in the report. `sequence`: its number on this link.
   void describe(const Job& job, std::uint64_t sequence) {
     const int rank = s_.link->rank();
-    Hasher lengths, bounds;
+    Hasher lengths, bounds, compressors;
     lengths.add(s_.tensors.size());
+    compressor_hash_ = job.compressor_hash;
+    compressors.add(compressor_hash_);
     for (const auto& t : s_.tensors) {
       lengths.add(t.total).add(t.symmetric);
-      bounds.add(t.bound ? static_cast<int>(t.bound->kind) : -1).add(t.bound ? t.bound->value : 0.0);
-      bounds.add(t.scaled).add(t.scale_hash);
+      bounds.add(bound_hash(t));
+      compressors.add(hash_of_compressor(t));
     }
     for (const std::size_t n : job.counts) lengths.add(n);
     const Options& o = job.options;
@@ -51,7 +56,7 @@ template <class Codec, class Link, class Exec> class Agreement {
     head_.set(Field::length, lengths.value(), rank);
     head_.set(Field::operation, static_cast<std::uint64_t>(o.operation), rank);
     head_.set(Field::root, static_cast<std::uint64_t>(job.task.root), rank);
-    head_.set(Field::compressor, compressor_hash(job), rank);
+    head_.set(Field::compressor, compressors.value(), rank);
     head_.set(Field::bound, bounds.value(), rank);
     head_.set(Field::algorithm, job.algorithm_hash, rank);
     head_.set(Field::layout, job.layout, rank);
@@ -95,16 +100,17 @@ template <class Codec, class Link, class Exec> class Agreement {
     if (magnitudes_.running()) return advance(magnitudes_);
     const Progress p = advance(heads_);
     if (p != Progress::finished) return p;
-    if (s_.tensors.size() == 1 || damaged() || heads_.head().verdict()) return p;
+    if (s_.tensors.size() == 1 || damaged()) return p;
+    if (heads_.head().verdict() && !disputed()) return p;
     table_.entries().clear();
-    for (const auto& t : s_.tensors) table_.entries().push_back(t.magnitudes);
-    magnitudes_.start(*s_.link, channel_, head_, table_);
+    for (const auto& t : s_.tensors) table_.entries().push_back(disputed() ? mark(t) : t.magnitudes);
+    magnitudes_.start(*s_.link, channel_, disputed() ? settled_head() : head_, table_);
     grouped_ = true;
     return Progress::moved;
   }
 
   /// Whether something was lost on the way to this rank: what the others have decided is then unknown here.
-  bool damaged() const { return lost(heads_) || (grouped_ && lost(magnitudes_)); }
+  bool damaged() const { return lost(heads_) || (grouped_ && !disputed() && lost(magnitudes_)); }
 
   /// What was lost, or why a rank has left.
   Failure damage() const {
@@ -116,7 +122,15 @@ template <class Codec, class Link, class Exec> class Agreement {
   }
 
   /// Why all ranks refuse the operation, alike; nothing if they agree.
-  Failure refusal() const { return heads_.head().verdict(); }
+  Failure refusal() {
+    Failure failure = heads_.head().verdict();
+    if (!grouped_ || !failure || lost(magnitudes_)) return failure;
+    const auto& marks = table_.entries();
+    const auto differs = [](const Magnitudes& m) { return m.least != m.greatest; };
+    const auto first = std::find_if(marks.begin(), marks.end(), differs);
+    if (first != marks.end()) failure.text += sentence(", first on tensor ", first - marks.begin());
+    return failure;
+  }
 
   /// The least ratio that any rank has seen in its latest operation, the same on all ranks; nothing if no rank has seen one.
   std::optional<double> least_ratio() const { return RatioMarks::least(heads_.head().flags); }
@@ -167,6 +181,40 @@ template <class Codec, class Link, class Exec> class Agreement {
   }
 
  private:
+  static std::uint64_t bound_hash(const Tensor<Codec>& t) {
+    Hasher hasher;
+    hasher.add(t.bound ? static_cast<int>(t.bound->kind) : -1).add(t.bound ? t.bound->value : 0.0);
+    return hasher.add(t.scaled).add(t.scale_hash).value();
+  }
+
+  std::uint64_t hash_of_compressor(const Tensor<Codec>& t) const {
+    const std::uint64_t identity = t.codec_hash.value_or(compressor_hash_);
+    if constexpr (RememberingCompressor<Codec, Exec>)
+      if (t.open) return Hasher().add(identity).add(t.codec->history()).value();
+    return identity;
+  }
+
+  /// Whether the ranks disagree on what each tensor of a group has of its own.
+  bool disputed() const {
+    const std::optional<Field> field = heads_.head().disagreement();
+    return field == Field::compressor || field == Field::bound;
+  }
+
+  /// The head of an exchange on what is disputed: the ranks agree on that.
+  Head settled_head() const {
+    Head head = heads_.head();
+    head.agreed = 0, head.flags &= static_cast<std::uint16_t>(~Head::disagree);
+    return head;
+  }
+
+  /// What travels in place of a tensor's magnitudes where something is disputed: least and greatest differ if the ranks do.
+  Magnitudes mark(const Tensor<Codec>& t) const {
+    const bool compressors = heads_.head().disagreement() == Field::compressor;
+    Magnitudes m;
+    m.least = m.greatest = static_cast<double>((compressors ? hash_of_compressor(t) : bound_hash(t)) >> 32);
+    return m;
+  }
+
   Progress advance(Exchange<Link>& exchange) {
     const std::uint64_t before = exchange.sent();
     const Progress p = exchange.advance(*s_.link);
@@ -178,17 +226,6 @@ template <class Codec, class Link, class Exec> class Agreement {
   bool lost(const Exchange<Link>& exchange) const {
     return (exchange.head().flags & Head::damaged) ||
            (&exchange == &magnitudes_ && exchange.head().cause != 0);
-  }
-
-  /// Of the compressor's identity, and of what it remembers.
-  std::uint64_t compressor_hash(const Job& job) const {
-    if constexpr (RememberingCompressor<Codec, Exec>) {
-      Hasher all;
-      all.add(job.compressor_hash);
-      for (const auto& t : s_.tensors) all.add(t.open ? t.codec->history() : 0);
-      return all.value();
-    }
-    return job.compressor_hash;
   }
 
   /// Magnitudes of this rank's inputs, as far as a bound needs them, or a compressor that surveys.
@@ -242,6 +279,7 @@ template <class Codec, class Link, class Exec> class Agreement {
   NoData nothing_;
   Head head_;
   std::unique_ptr<Buffer<typename MessageSpace<Exec>::type>> workspace_;
+  std::uint64_t compressor_hash_ = 0;  ///< of the operation's
   int channel_ = 0;
   bool grouped_ = false;  ///< the second exchange has begun
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -141,20 +142,24 @@ struct Head {
     }
   }
 
+  /// The first field on which the ranks disagree. None where a rank has failed: its words are in their place.
+  std::optional<Field> disagreement() const {
+    if (cause != 0 || !(flags & disagree)) return std::nullopt;
+    for (int f = 0; f < field_count; ++f)
+      if (fields[f].least != fields[f].greatest) return static_cast<Field>(f);
+    return std::nullopt;
+  }
+
   /// The error that all ranks see alike, if there is one. A rank that knows what is wrong comes before a mere disagreement.
   Failure verdict() const {
     if (cause != 0) return failure();
-    if (flags & disagree) {
-      for (int f = 0; f < field_count; ++f) {
-        const Extent& e = fields[f];
-        if (e.least == e.greatest) continue;
-        return {Cause::mismatch, -1,
-                sentence("the ranks disagree on the ", field_names[static_cast<std::size_t>(f)], ": rank ",
-                         e.least_rank, " and rank ", e.greatest_rank, " differ")};
-      }
-      return {Cause::mismatch, -1, "the ranks disagree on the operation"};
-    }
-    return {};
+    if (!(flags & disagree)) return {};
+    const std::optional<Field> field = disagreement();
+    if (!field) return {Cause::mismatch, -1, "the ranks disagree on the operation"};
+    const auto f = static_cast<std::size_t>(*field);
+    return {Cause::mismatch, -1,
+            sentence("the ranks disagree on the ", field_names[f], ": rank ", fields[f].least_rank,
+                     " and rank ", fields[f].greatest_rank, " differ")};
   }
 
  private:

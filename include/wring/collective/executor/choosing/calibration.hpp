@@ -22,7 +22,7 @@
 #include <wring/collective/executor/operation_state.hpp>
 #include <wring/collective/report.hpp>
 #include <wring/compressor/concept.hpp>
-#include <wring/detail/hash.hpp>
+#include <wring/detail/identity.hpp>
 #include <wring/detail/pipeline.hpp>
 #include <wring/machine.hpp>
 #include <wring/transport/concept.hpp>
@@ -257,7 +257,7 @@ template <class Codec, class Link, class Exec> class Calibration final
     for (const Field f : {Field::length, Field::operation, Field::root, Field::bound, Field::algorithm,
                           Field::layout, Field::options})
       head_.set(f, 0, rank);
-    head_.set(Field::compressor, Hasher().add(id.name).add(id.version).add(id.options).value(), rank);
+    head_.set(Field::compressor, hash_of(id), rank);
     report_.algorithm = "calibration", report_.compressor = id.name, report_.reason = "as asked for";
     started_ = clock_of(*link_);
   }

@@ -29,10 +29,22 @@ template <class Codec> std::optional<double> fixed_ratio(const Codec& codec) {
   return std::nullopt;
 }
 
-/// The ratio to go by, and where it comes from.
+/// The same for tensors some of which have a codec of their own: of all together.
 template <class Codec>
-void expect_ratio(Situation& situation, const Codec& codec, std::optional<double> seen) {
-  const std::optional<double> fixed = fixed_ratio(codec);
+std::optional<double> fixed_ratio(std::span<const Tensor<Codec>> tensors, const Codec& codec) {
+  const std::optional<double> usual = fixed_ratio(codec);
+  double values = 0, encoded = 0;
+  for (const auto& t : tensors) {
+    const std::optional<double> ratio = t.codec ? fixed_ratio(*t.codec) : usual;
+    if (!ratio) return std::nullopt;
+    values += static_cast<double>(t.total), encoded += static_cast<double>(t.total) / *ratio;
+  }
+  const bool own = std::any_of(tensors.begin(), tensors.end(), [](const auto& t) { return t.codec_hash; });
+  return own && encoded > 0 ? values / encoded : usual;
+}
+
+/// The ratio to go by, and where it comes from.
+inline void expect_ratio(Situation& situation, std::optional<double> fixed, std::optional<double> seen) {
   situation.load.ratio = fixed ? *fixed : seen.value_or(assumed_ratio);
   situation.ratio_source = fixed ? RatioSource::fixed : seen ? RatioSource::seen : RatioSource::assumed;
 }
@@ -69,7 +81,7 @@ Situation situation_of(std::span<const Tensor<Codec>> tensors, const Codec& code
     bounded = bounded || t.bound;
     absolute = absolute && t.bound && t.bound->kind == Bound::Kind::absolute;
   }
-  expect_ratio(situation, codec, ratio);
+  expect_ratio(situation, fixed_ratio(tensors, codec), ratio);
   load.combines = CombiningCompressor<Codec>, load.lossless = LosslessCompressor<Codec>;
   load.finishes = FinishingCompressor<Codec> && adds(options.operation);
   load.segment_bytes = options.segment_bytes, load.depth = options.depth;
