@@ -78,7 +78,7 @@ struct Head {
       } squares = {0, 0};
     };
     std::int32_t index = 0;
-    std::int16_t kind = 0, special_values = 0;
+    std::int8_t kind = 0, special_values = 0;
     Survey survey;
   } input;
 
@@ -93,8 +93,8 @@ struct Head {
 
   void set_input(const Magnitudes& m, Bound::Kind kind) {
     input = {};
-    input.max_abs = m.max_abs, input.kind = static_cast<std::int16_t>(kind);
-    input.special_values = static_cast<std::int16_t>(m.special_values);
+    input.max_abs = m.max_abs, input.kind = static_cast<std::int8_t>(kind);
+    input.special_values = static_cast<std::int8_t>(m.special_values);
     input.survey = m.survey;
     if (kind == Bound::Kind::rms) {
       input.squares.high = m.squares.high, input.squares.low = m.squares.low, input.index = m.squares.index;
@@ -107,7 +107,7 @@ struct Head {
     Magnitudes m;
     m.max_abs = input.max_abs, m.special_values = static_cast<std::uint64_t>(input.special_values);
     m.survey = input.survey;
-    if (input.kind == static_cast<std::int16_t>(Bound::Kind::rms)) {
+    if (input.kind == static_cast<std::int8_t>(Bound::Kind::rms)) {
       m.squares = {input.squares.high, input.squares.low, input.index};
     } else {
       m.least = input.range.least, m.greatest = input.range.greatest;
