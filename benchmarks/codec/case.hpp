@@ -16,19 +16,9 @@
 #include <wring/compressor/concept.hpp>
 
 #include "codec/data_set.hpp"
+#include "support/buffer.hpp"
 
 namespace wring_benchmark {
-
-/// Memory aligned to 64 bytes.
-template <class T> class Buffer {
- public:
-  explicit Buffer(std::size_t count) : view_("buffer", count) {}
-  std::span<T> span() const { return {view_.data(), view_.size()}; }
-  T* data() const { return view_.data(); }
-
- private:
-  Kokkos::View<T*, Kokkos::HostSpace> view_;
-};
 
 /// The values of two ranks, their encodings for a sum within a bound, and a compressor prepared for it.
 template <class Codec> class Case {
