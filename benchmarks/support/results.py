@@ -67,6 +67,16 @@ def write(path, document):
         complain(f"cannot write {path}: {error.strerror}")
 
 
+def codec_name(name):
+    """How documents and pictures call a codec of the study."""
+    names = {"one_table": "one table, ideal", "one_table_dead_zone": "one table, dead zone, ideal", "grid": "Grid", "entropy_grid": "EntropyGrid",
+             "block_scaled": "BlockScaled", "block_scaled_stochastic": "BlockScaled, stochastic", "block_scaled_rotated": "BlockScaled, rotated",
+             "cast_bf16": "Cast, bf16", "cast_fp16": "Cast, fp16", "lossless": "Lossless", "filter_and_round": "filter and round, ideal",
+             "filter_and_round_nearest": "filter and round, nearest, ideal", "largest": "the largest, ideal", "gradient": "Gradient",
+             "top_k": "TopK"}
+    return names.get(name, name.replace("_", " "))
+
+
 def picture(path):
     """The type of an argument that names a picture."""
     if not path.endswith(".svg"):

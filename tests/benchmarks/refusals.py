@@ -10,6 +10,9 @@ folder, launcher = sys.argv[1], sys.argv[2:]
 nowhere = "no_such_folder/results.json"
 with open("odd.f32", "wb") as odd:
     odd.write(bytes(10))
+for name, content in [("bad.tensors", b"# a comment\nconv 3\n"), ("good.tensors", b"a conv 2\nb bias 1\n"), ("four.f32", bytes(16))]:
+    with open(name, "wb") as file:
+        file.write(content)
 
 ALL = [("--help", 0, "usage:"), ("--nonsense 1", 2, "there is no option --nonsense"), ("--json", 2, "--json has no value")]
 FILES = ALL + [
@@ -57,6 +60,19 @@ CASES = {
         ("field no_such_folder/a.f32", 2, "cannot write no_such_folder/a.f32"),
         ("field a.f32 --values 0", 2, "there must be one at least"),
         ("field /dev/full --values 10k", 1, "cannot write /dev/full"),
+    ],
+    "gradients.study": ALL + [
+        (f"--json {nowhere}", 2, f"cannot write {nowhere}"),
+        ("word", 2, "'word' is no NAME=TENSORS"),
+        ("a=missing.tensors,odd.f32", 2, "cannot read missing.tensors"),
+        ("a=bad.tensors,odd.f32", 2, "'conv 3' is no name, kind and number"),
+        ("a=good.tensors,odd.f32", 2, "odd.f32 has 10 bytes"),
+        ("a=good.tensors,four.f32", 2, "four.f32 has 4 values, good.tensors names 3"),
+        ("--levels 1", 2, "--levels: '1' is not between 0 and 1"),
+        ("--codecs zip", 2, "--codecs: 'zip' is none of one_table"),
+        ("--quick maybe", 2, "'maybe' is none of yes, no"),
+        ("--values 0", 2, "--values: there must be one at least"),
+        ("--quick yes --speed no --codecs cast_bf16 --json /dev/full", 1, "cannot write /dev/full"),
     ],
     "codec.codec": [
         ("--help", 0, "--bounds"),

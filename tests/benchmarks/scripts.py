@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests what belongs to the benchmarks: scripts.py BENCHMARKS RESULTS compare|plot|made|refused.
+"""Tests what belongs to the benchmarks: scripts.py BENCHMARKS RESULTS compare|plot|study|made|refused.
 
 BENCHMARKS is the folder of the scripts, RESULTS the one where the benchmarks have left theirs. Ends with 77 where matplotlib is missing.
 """
@@ -14,8 +14,8 @@ os.chdir(results)
 have_codec = os.path.exists("codec.json")
 
 
-def script(name, *arguments):
-    return subprocess.run([sys.executable, f"{benchmarks}/{name}", *arguments], capture_output=True, text=True)
+def script(name, *arguments, at=None):
+    return subprocess.run([sys.executable, f"{benchmarks}/{name}", *arguments], capture_output=True, text=True, cwd=at)
 
 
 def expect(fact, sentence, detail=""):
@@ -84,6 +84,7 @@ def test_plot():
     expect(len(advice["rows"]) == 6 and len(advice["break_even"]) == 2, "advice for every size and rate")
     expect(all(each["compressed_ms"] > 0 and each["plain_ms"] > 0 for each in advice["rows"]), "times are predicted")
     pictures.append(["advise", "advise.svg", "advise.json"])
+    pictures += [["rate", "rate.svg", "study.json"], ["kinds", "kinds.svg", "--level", "0.1", "study.json"]]
     for arguments in pictures + [["error", "error.svg", "codec.json"]] * have_codec:
         run = script("plot", *arguments)
         if run.returncode == 77:
@@ -95,6 +96,36 @@ def test_plot():
         expect(picture.rstrip().endswith("</svg>"), f"{arguments[1]} is complete")
         # Both lines are straight on logarithmic scales: halfway in time's logarithm is halfway in the rate's, 1 Gb/s.
         expect(("break-even 1 Gb/s" in picture) == (arguments[0] == "link"), "the break-even is where lines cross", picture)
+
+
+def test_study():
+    """What the study says is what is known of these codecs, and the tables are written where they belong."""
+    with open("study.json") as file:
+        study = json.load(file)
+    bits = {(row["data"], row["codec"]): row["bits"] for row in study["rows"] if row["kind"] == "flat"}
+    for data in {row["data"] for row in study["rows"]}:
+        fine, coarse = 0, -1
+        one_table, grid, entropy_grid = (bits[data, codec] for codec in ("one_table", "grid", "entropy_grid"))
+        # Errors that differ by 100 belong to steps that differ by 10: log2(10) bits, fewer where most values are 0.
+        expect(2.5 < one_table[fine] - one_table[coarse] < 3.4, "a tenth of the step costs 3.3 bits at most", str(one_table))
+        expect(all(a > b for a, b in zip(grid, entropy_grid)), "the entropy stage makes pieces smaller", f"{grid} {entropy_grid}")
+        expect(all(a < b + 0.1 for a, b in zip(entropy_grid, one_table)), "it comes near the entropy", f"{entropy_grid} {one_table}")
+        expect(bits[data, "cast_bf16"] == [16, 16], "16 bits are 16 bits")
+    widths = [point["bits"] for point in study["points"] if point["codec"] == "block_scaled"][:6]
+    expect([int(width) for width in widths] == [8, 6, 5, 4, 3, 2], "numbers of bits, and scales", str(widths))
+    expect(all(0 < row["share_of_largest_hundredth"] <= 1 for row in study["statistics"]), "a share is a share")
+
+    with open("page.md", "w") as file:
+        file.write("Before.\n\n<!-- table kinds 0.1 -->\nold\n<!-- end -->\n\n<!-- table above cnn_step0100 -->\n\n<!-- end -->\nAfter.\n")
+    for arguments, status in [(["--check"], 1), ([], 0), (["--check"], 0)]:
+        run = script("gradients/tables", "study.json", "page.md", *arguments)
+        expect(run.returncode == status, f"status {status}: tables {arguments}", run.stdout + run.stderr)
+    with open("page.md") as file:
+        page = file.read()
+    expect(page.startswith("Before.") and page.endswith("After.\n") and "old" not in page, "the rest stays", page)
+    expect("| bits per value at 0.1 |" in page and "| bits above one table at |" in page, "both tables are there", page)
+    run = script("gradients/tables", "results/gradients.json", "../docs/gradients.md", "--check", at=benchmarks)
+    expect(run.returncode == 0, "docs/gradients.md has the tables of the results", run.stdout + run.stderr)
 
 
 def values_of(name):
@@ -148,6 +179,10 @@ def test_refused():
             ("plot", ["link", "a.svg", "advise.json"], "advise.json has no results of"),
             ("plot", ["link", "a.svg", "--size", "12x", sweep], "'12x' is no size"),
             ("plot", ["link", "a.svg", "--size", "3g", sweep], "no results for 3 GiB"),
+            ("plot", ["rate", "a.svg", sweep], f"{sweep} has no results of gradients.study"),
+            ("gradients/tables", [sweep, "page.md"], f"{sweep} has no results of gradients.study"),
+            ("gradients/tables", ["study.json", "missing.md"], "cannot read missing.md"),
+            ("gradients/tables", ["study.json"], "expected STUDY.json PAGE.md"),
             ("cluster/model", [], "Usage: model"),
             ("cluster/model", ["missing.json"], "cannot read missing.json"),
             ("cluster/model", [sweep], f"{sweep} has no results of cluster.compare"),
@@ -169,4 +204,4 @@ def test_refused():
     expect(not os.path.exists("a.svg"), "no picture without results")
 
 
-{"compare": test_compare, "plot": test_plot, "made": test_made, "refused": test_refused}[what]()
+{"compare": test_compare, "plot": test_plot, "study": test_study, "made": test_made, "refused": test_refused}[what]()
