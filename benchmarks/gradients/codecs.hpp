@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -67,6 +68,20 @@ template <class Compressor> Family single(Compressor compressor) {
   return chosen(1, [compressor](int) { return compressor; });
 }
 
+/// Gradient with targets of all sizes, 4 in each octave.
+inline Family targeted(wring::Gradient<float>::Options options) {
+  return chosen(72, [options](int setting) {
+    wring::Gradient<float>::Options own = options;
+    own.target = std::exp2(setting / 4.0 - 18);
+    return wring::Gradient<float>(own);
+  });
+}
+
+/// Shares from all to one in a million.
+inline Family top_k() {
+  return chosen(160, [](int setting) { return wring::TopK<float>({.ratio = std::exp2(-setting / 8.0)}); });
+}
+
 /// The first one is what bits above the entropy are counted from.
 inline std::vector<Codec> all_codecs() {
   using namespace wring;
@@ -74,6 +89,9 @@ inline std::vector<Codec> all_codecs() {
   std::vector<Codec> codecs{
       {"one_table", {ideal_family(one_table)}, true},
       {"one_table_dead_zone", dead_zones(), true},
+      {"gradient", {targeted({})}},
+      {"gradient_stochastic", {targeted({.rounding = stochastic})}},
+      {"gradient_packed", {targeted({.form = Gradient<float>::Form::packed})}},
       {"entropy_grid", {bounded(EntropyGrid<float>())}},
       {"grid", {bounded(Grid<float>())}},
       {"block_scaled", {block_scaled(NearestRounding{})}},
@@ -85,6 +103,7 @@ inline std::vector<Codec> all_codecs() {
       {"filter_and_round", filters(true), true},
       {"filter_and_round_nearest", filters(false), true},
       {"largest", {largest_family()}, true},
+      {"top_k", {top_k()}},
   };
 #if WRING_BENCHMARK_ZFP
   codecs.push_back({"zfp", {bounded(Zfp<float>())}});

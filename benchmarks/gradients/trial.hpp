@@ -96,6 +96,11 @@ template <class Compressor> class CompressorTrial final : public Trial {
       agreed.total = values_.size(), agreed.measured = true;
       for (const float x : values_) agreed.max_abs = std::max(agreed.max_abs, std::fabs(double{x}));
       if (std::isfinite(bound)) agreed.allowed_error = bound;
+      if constexpr (wring::SurveyingCompressor<Compressor>) {
+        agreed.root_mean_square = root_mean_square(values_);
+        if (agreed.root_mean_square > 0)
+          agreed.survey = compressor_.survey(exec_, values_, agreed.root_mean_square);
+      }
       compressor_.prepare(agreed);
     }
   }

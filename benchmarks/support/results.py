@@ -73,6 +73,7 @@ def codec_name(name):
              "block_scaled": "BlockScaled", "block_scaled_stochastic": "BlockScaled, stochastic", "block_scaled_rotated": "BlockScaled, rotated",
              "cast_bf16": "Cast, bf16", "cast_fp16": "Cast, fp16", "lossless": "Lossless", "filter_and_round": "filter and round, ideal",
              "filter_and_round_nearest": "filter and round, nearest, ideal", "largest": "the largest, ideal", "gradient": "Gradient",
+             "gradient_stochastic": "Gradient, stochastic", "gradient_packed": "Gradient, packed",
              "top_k": "TopK"}
     return names.get(name, name.replace("_", " "))
 
