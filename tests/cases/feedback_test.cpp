@@ -71,6 +71,20 @@ TEST_CASE("feedback that is configured is applied: what is dropped arrives later
   CHECK(alone.results[0] == x);
 }
 
+TEST_CASE("feedback as a user writes it", "[cases][feedback]") {
+  const Exec exec;
+  InProcess world(1);
+  InProcessTransport& link = world.link(0);
+  const AnyAlgorithm algorithm = Ring{};
+  const Kokkos::View<double*, Kokkos::HostSpace> gradient("gradient", 1000);
+  wring::FeedbackState<double> state;  // one for this gradient, as long as the training goes on
+  wring::Allreduce mean(wring::ErrorFeedback(wring::BlockScaled<double, 2>{}, state), link, algorithm,
+                        {.operation = wring::mean});
+  for (int step = 0; step < 3; ++step) mean(exec, gradient);
+  const std::vector<std::byte> saved = state.save();  // for a restart: state.restore(saved) on the same rank
+  CHECK((state.steps() == 3 && !saved.empty()));
+}
+
 // I2
 TEST_CASE("residuals are a rank's own minus its own compressed", "[cases][feedback]") {
   FeedbackTeam<BlockScaled<double, 2>> team(2, Direct{}, mean);

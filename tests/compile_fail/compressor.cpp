@@ -93,6 +93,11 @@ struct Codec : Complete {
 #if defined(CASE_accumulate)
   bool accumulates() const { return true; }
 #endif
+// CASE_open expects: wring: a remembering compressor needs open
+#if defined(CASE_open)
+  void open(const wring::Opening&) {}
+  void close(bool) {}
+#endif
 // CASE_finish expects: wring: a finishing compressor needs combine
 #if defined(CASE_finish)
   bool finishes() const { return true; }

@@ -137,12 +137,9 @@ template <class Inner> void balances(const Inner& inner, std::optional<Bound> bo
 
 TEST_CASE("feedback: the laws hold outside of an operation", "[compressor][feedback]") {
   const Exec exec;
-  FeedbackState<float> state;
-  FeedbackState<double> doubles;
-  CHECK(testing::check_compressor_laws(ErrorFeedback(Grid<float>(), state), exec) == Failures{});
-  CHECK(testing::check_compressor_laws(ErrorFeedback(EntropyGrid<float>(), state), exec) == Failures{});
-  CHECK(testing::check_compressor_laws(ErrorFeedback(BlockScaled<float, 2>(), state), exec) == Failures{});
-  CHECK(testing::check_compressor_laws(ErrorFeedback(Whole(), doubles), exec) == Failures{});
+  FeedbackState<double> state(ResidualStorage::eight_bits);
+  CHECK(testing::check_compressor_laws(ErrorFeedback(Grid<double>(), state), exec) == Failures{});
+  CHECK(testing::check_compressor_laws(ErrorFeedback(Whole(), state), exec) == Failures{});
 }
 
 TEST_CASE("feedback: abilities are those of the compressor inside", "[compressor][feedback]") {
@@ -294,15 +291,15 @@ TEST_CASE("feedback: inputs of zeros give zeros where the bound is relative to t
 }
 
 TEST_CASE("feedback: sums at the edge of the type keep their bound", "[compressor][feedback]") {
-  FeedbackTeam<Grid<half_t>> team(2, Ring{}, sum);
+  FeedbackTeam<Grid<double>> team(2, Ring{}, sum);
+  const double bound = 1e305, half = std::numeric_limits<double>::max() / 2 - 1e304;
   for (int t = 0; t < 6; ++t) {
-    PerRank<half_t> inputs(2);
-    for (int i = 0; i < 100; ++i)
-      for (auto& input : inputs) input.push_back(half_t(i < 50 ? 32752.0f : 100.0f + static_cast<float>(i)));
-    REQUIRE(all_ok(team.step(inputs, absolute(200))));
-    Balance<half_t> balance;
+    const std::vector<double> values{half, -half, half / 2, 1e305, 3e304 * t};
+    const PerRank<double> inputs{values, values};
+    REQUIRE(all_ok(team.step(inputs, absolute(bound))));
+    Balance<double> balance;
     balance.add(inputs, team.results[0], 1);
-    CHECK(balance.worst <= 200);
+    CHECK(balance.worst <= bound);
   }
 }
 
@@ -400,6 +397,87 @@ TEST_CASE("feedback: groups, triangles and scaled views", "[compressor][feedback
     for (std::size_t i = 0; i < 90; ++i) check(700 + d * d + i, small[2](i), 0.4);
   }
   CHECK((states[0].steps(0) == 25 && states[0].steps(2) == 25 && states[0].steps(3) == 0));
+}
+
+TEST_CASE("feedback: residuals in 8 bits are right on average", "[compressor][feedback]") {
+  FeedbackState<double> state(ResidualStorage::eight_bits);
+  const Whole inner;
+  ErrorFeedback<Whole> codec(inner, state);
+  constexpr std::size_t n = 1000;
+  std::vector<std::byte> bytes(8 * n), scratch(codec.scratch_bytes(n));
+  Context context{.count = n, .total = n, .scratch = scratch};
+  const std::vector<double> values = real_numbers<double>(n, 3, 0.5);
+  std::vector<double> sum(n), arrived(n);
+  constexpr int steps = 2000;
+  for (int t = 0; t < steps; ++t) {
+    codec.open({.rank = 0, .ranks = 1, .total = n, .count = n});
+    codec.compress(Exec{}, std::span<const double>(values), bytes, context);
+    codec.decompress(Exec{}, std::span<const std::byte>(bytes), arrived, context);
+    codec.close(true);
+    for (std::size_t i = 0; i < n; ++i) sum[i] += arrived[i];
+  }
+  double all = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double gap = sum[i] - steps * values[i];
+    all += gap;
+    REQUIRE(std::fabs(gap) <
+            1 + 6 * std::sqrt(steps) / 127);  // six deviations of a walk of steps up to 1/127
+  }
+  CHECK(std::fabs(all / n) < 0.5);
+  const auto saved = state.save();
+  CHECK(saved.size() < 1.1 * n + 300);
+  FeedbackState<double> again(ResidualStorage::eight_bits), full;
+  again.restore(saved);
+  CHECK((again.save() == saved));
+  CHECK_THROWS_AS(full.restore(saved), InvalidArgument);
+}
+
+TEST_CASE("feedback: residuals in 8 bits give one answer and keep the bound", "[compressor][feedback]") {
+  for (const AnyAlgorithm& algorithm : all_algorithms(6)) {
+    FeedbackTeam<Grid<double>> team(6, algorithm, mean, {}, ResidualStorage::eight_bits);
+    FeedbackTeam<Whole> whole(6, algorithm, sum, {}, ResidualStorage::eight_bits);
+    for (std::uint64_t t = 0; t < 6; ++t) {
+      const auto inputs = inputs_of<double>(6, 1300, t);
+      REQUIRE(all_ok(team.step(inputs, absolute(0.2))));
+      Balance<double> balance;
+      balance.add(inputs, team.results[0], 6);
+      REQUIRE(balance.worst <= 6 * 0.2);
+      REQUIRE(all_ok(whole.step(inputs)));
+      REQUIRE((team.one_answer() && whole.one_answer()));
+    }
+  }
+}
+
+// Counts that are no multiples of the groups: each rank's part has groups of its own.
+TEST_CASE("feedback: parts of uneven length", "[compressor][feedback]") {
+  using Codec = ErrorFeedback<Whole>;
+  for (const ResidualStorage storage : {ResidualStorage::full, ResidualStorage::eight_bits}) {
+    for (const AnyAlgorithm& algorithm : all_algorithms(4)) {
+      InProcess world(4);
+      const Lengths counts{1, 129, 0, 700};
+      std::deque<FeedbackState<double>> states;
+      std::deque<ReduceScatter<Codec, InProcessTransport, AnyAlgorithm>> ops;
+      for (int r = 0; r < 4; ++r)
+        ops.emplace_back(Codec({}, states.emplace_back(storage)), world.link(r), algorithm);
+      std::vector<double> gaps(830);
+      for (std::uint64_t t = 0; t < 40; ++t) {
+        const auto inputs = inputs_of<double>(4, 830, t);
+        PerRank<double> parts;
+        for (const std::size_t n : counts) parts.emplace_back(n);
+        REQUIRE(all_ok(on_all_ranks(world, [&](int rank) {
+          const auto r = static_cast<std::size_t>(rank);
+          return ops[r].start(Exec{}, group(item(Values<const double>(inputs[r].data(), 830),
+                                                 Values<double>(parts[r].data(), counts[r]), {},
+                                                 std::span<const std::size_t>(counts))));
+        })));
+        const auto sums = exact_sums(inputs);
+        std::size_t at = 0;
+        for (const auto& part : parts)
+          for (const double x : part) gaps[at] += x - sums[at], ++at;
+      }
+      for (const double gap : gaps) REQUIRE(std::fabs(gap) < 5 + (storage == ResidualStorage::full ? 0 : 1));
+    }
+  }
 }
 
 // ---- the state ----

@@ -13,7 +13,10 @@ namespace wring::inline v0::detail::feedback {
   template void remember<T>(const Device&, std::span<const T>, std::span<const T>, FloatTraits<T>::Wide*,    \
                             FloatTraits<T>::Wide);                                                           \
   template void pay_back<T>(const Device&, const FloatTraits<T>::Wide*, std::span<T>, FloatTraits<T>::Wide); \
-  template double greatest_magnitude<T>(const Device&, std::span<const FloatTraits<T>::Wide>);
+  template double greatest_magnitude<T>(const Device&, std::span<const FloatTraits<T>::Wide>);               \
+  template void expand<T>(const Device&, const std::int8_t*, const FloatTraits<T>::Wide*,                    \
+                          std::span<FloatTraits<T>::Wide>);                                                  \
+  template void pack<T>(const Device&, const PackResiduals<T>&);
 WRING_EACH_ELEMENT(CHECK)
 
 }  // namespace wring::inline v0::detail::feedback

@@ -27,8 +27,9 @@ template <class Inner> struct FeedbackTeam {
   using Op = wring::Allreduce<Codec, wring::InProcessTransport, AnyAlgorithm>;
 
   FeedbackTeam(int count, const AnyAlgorithm& algorithm, wring::Operation operation,
-               const Inner& inner = Inner())
-      : ranks(count), world(count), states(static_cast<std::size_t>(count)) {
+               const Inner& inner = Inner(), wring::ResidualStorage storage = wring::ResidualStorage::full)
+      : ranks(count), world(count) {
+    for (int r = 0; r < ranks; ++r) states.emplace_back(storage);
     for (int r = 0; r < ranks; ++r)
       ops.emplace_back(Codec(inner, state(r)), world.link(r), algorithm,
                        wring::Options{.operation = operation});

@@ -214,6 +214,8 @@ struct Opening {
   std::size_t item = 0;              ///< index of the tensor within its group
   std::size_t total = 0;             ///< number of values of the whole tensor
   std::size_t first = 0, count = 0;  ///< what this rank may have to encode of it
+  std::span<const std::size_t>
+      counts{};  ///< by rank, where ranks have parts of their own; pieces never span two
   /// Of plan, root, lengths and counts, the same on all ranks. Where it is equal, each value is encoded by the same ranks, equally often
   /// and as part of the same sums.
   std::uint64_t course = 0;

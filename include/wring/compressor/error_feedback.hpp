@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <wring/compressor/concept.hpp>
 #include <wring/detail/feedback/kernels.hpp>
 #include <wring/detail/feedback/memory.hpp>
@@ -26,6 +28,12 @@
 namespace wring::inline v0 {
 
 template <class Inner, class Space> class ErrorFeedback;
+
+/// How residuals are kept. `eight_bits`: in groups of 128 with a scale each, 1.03 bytes a value (1.06 for double). They are rounded at
+/// random by up to a 127th of the greatest in their group, so that what storing them loses is zero on average, but not made good: the sum of
+/// T results is off by about sqrt(T) such roundings more. Ranks that encode the same sum round alike. Groups whose greatest is below
+/// 127 * 2^-116 are zeros.
+enum class ResidualStorage { full, eight_bits };
 
 /// What error feedback keeps on one rank: for every encoding that the rank performs, what was lost in it. Owned by the caller; one for each
 /// object that calls a collective, or for each tensor if there are several of the same length. Tensors of a group are told apart by their
@@ -40,7 +48,10 @@ template <FloatElement T, class Space = Kokkos::HostSpace> class FeedbackState {
   using value_type = T;
   using residual_type = typename FloatTraits<T>::Wide;
 
-  FeedbackState() : memory_(std::make_shared<Memory>()) {}
+  explicit FeedbackState(ResidualStorage storage = ResidualStorage::full)
+      : memory_(std::make_shared<Memory>()) {
+    memory_->eight_bits = storage == ResidualStorage::eight_bits;
+  }
   FeedbackState(FeedbackState&&) noexcept = default;
   FeedbackState& operator=(FeedbackState&&) noexcept = default;
   FeedbackState(const FeedbackState&) = delete;
@@ -58,7 +69,9 @@ template <FloatElement T, class Space = Kokkos::HostSpace> class FeedbackState {
   /// Forgets everything: on all ranks, or their next operation is refused. Throws InvalidArgument while an operation is in flight.
   void reset() {
     expect_idle();
+    const bool eight_bits = memory_->eight_bits;
     *memory_ = Memory();
+    memory_->eight_bits = eight_bits;
   }
 
   /// All of it as bytes (docs/stream_format.md), with number of rank and ranks. Throws InvalidArgument while an operation is in flight,
@@ -70,12 +83,12 @@ template <FloatElement T, class Space = Kokkos::HostSpace> class FeedbackState {
     return detail::feedback::save<T>(*memory_);
   }
 
-  /// Takes over what `save` wrote, and drops what was here. Throws InvalidArgument for bytes of another version, byte order, element type
-  /// or length, and for damaged ones: nothing is changed then. A state of another rank, or of another number of ranks, is
+  /// Takes over what `save` wrote, and drops what was here. Throws InvalidArgument for bytes of another version, byte order, element type,
+  /// storage or length, and for damaged ones: nothing is changed then. A state of another rank, or of another number of ranks, is
   /// refused by the next operation, on all ranks.
   void restore(std::span<const std::byte> bytes) {
     expect_idle();
-    *memory_ = detail::feedback::restored<T, residual_type, Space>(bytes);
+    *memory_ = detail::feedback::restored<T, residual_type, Space>(bytes, memory_->eight_bits);
   }
 
  private:
@@ -190,12 +203,12 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
     return inner_.max_combined_bytes(n, terms);
   }
 
-  /// Two vectors; pieces of what is paid back to a sum, and of the sum; and what `Inner` needs.
+  /// Two vectors; pieces of what is paid back to a sum, and of the sum; residuals that are kept in 8 bits; and what `Inner` needs.
   std::size_t scratch_bytes(std::size_t n) const {
     if constexpr (combining)
-      return 2 * vector_bytes(n) + piece_bytes(n) + sum_bytes(n) + inner_scratch_bytes(n);
+      return 2 * vector_bytes(n) + piece_bytes(n) + sum_bytes(n) + expanded_bytes(n) + inner_scratch_bytes(n);
     else
-      return vector_bytes(n) + inner_scratch_bytes(n);
+      return vector_bytes(n) + expanded_bytes(n) + inner_scratch_bytes(n);
   }
 
   // ---- memory ----------------------------------------------------------------------------------------------------------------
@@ -221,16 +234,21 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
     }
   }
 
-  std::uint64_t history() const { return tensor_ ? tensor_->steps : 0; }
+  /// Of operations, and of how residuals are kept.
+  std::uint64_t history() const {
+    return (tensor_ ? tensor_->steps : 0) * 2 + static_cast<std::uint64_t>(memory_->eight_bits);
+  }
 
   /// What is encoded is a value and a residual; what is paid back to a sum takes a quantum's rounding more, which the second half
   /// makes room for.
   template <class Exec> double greatest(const Exec& exec, double max_abs) const {
     double most = max_abs;
     if (residuals_)
-      for (const auto& run : residuals_->runs)
-        most += 2 * detail::feedback::greatest_magnitude<T>(exec,
-                                                            std::span<const Wide>(run.data(), run.extent(0)));
+      for (const auto& run : residuals_->runs) {
+        const auto& values = memory_->eight_bits ? run.scales : run.full;
+        const std::span<const Wide> all(values.data(), values.extent(0));
+        most += (memory_->eight_bits ? 127 : 1) * 2 * detail::feedback::greatest_magnitude<T>(exec, all);
+      }
     return most * (1 + 0x1p-40);
   }
 
@@ -275,15 +293,16 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
                        const Context& context) {
     if (!remembers()) return inner_.compress(exec, values, bytes, for_inner(context));
     expect_scratch(context);
-    const std::span<Wide> owed = this->owed(context);
+    const Owed owed = load(exec, context);
     const std::span<T> meant = vector(context, 0);
     const double limit = combining ? own_limit_ : (1 - inner_share) * context.allowed_error;
     const Wide unit = unit_of(context);
-    detail::feedback::compensate<T>(exec, values, owed.data(), meant, rounded_down(limit), unit);
+    detail::feedback::compensate<T>(exec, values, owed.values.data(), meant, rounded_down(limit), unit);
     const std::size_t size = inner_.compress(exec, std::span<const T>(meant), bytes, for_inner(context));
     inner_.decompress(exec, std::span<const std::byte>(bytes.first(std::min(size, bytes.size()))), meant,
                       for_inner(context));
-    detail::feedback::remember<T>(exec, values, std::span<const T>(meant), owed.data(), unit);
+    detail::feedback::remember<T>(exec, values, std::span<const T>(meant), owed.values.data(), unit);
+    store(exec, owed, context);
     return size;
   }
 
@@ -313,7 +332,7 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
                      const Context& context) {
     if (!remembers()) return inner_.finish(exec, sum, out, for_inner(context));
     expect_scratch(context);
-    const std::span<Wide> owed = this->owed(context);
+    const Owed owed = load(exec, context);
     const std::size_t n = context.count;
     Context partial = for_inner(context), result = partial;
     partial.phase = Phase::hop, result.operation = Operation::sum;  // without the division of a mean
@@ -321,7 +340,7 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
     const std::span<std::byte> piece = context.scratch.subspan(2 * vector_bytes(n), piece_bytes(n)),
                                whole = context.scratch.subspan(2 * vector_bytes(n) + piece_bytes(n),
                                                                sum_bytes(n));
-    detail::feedback::pay_back<T>(exec, owed.data(), arrived, rounded_down(result_limit_));
+    detail::feedback::pay_back<T>(exec, owed.values.data(), arrived, rounded_down(result_limit_));
     const std::size_t paid = inner_.compress(exec, std::span<const T>(arrived), piece, partial);
     const std::size_t size =
         inner_.combine(exec, sum, std::span<const std::byte>(piece.first(paid)), whole, partial);
@@ -329,8 +348,9 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
         inner_.finish(exec, std::span<const std::byte>(whole.first(size)), out, for_inner(context));
     inner_.decompress(exec, sum, meant, partial);
     inner_.decompress(exec, std::span<const std::byte>(out.first(bytes)), arrived, result);
-    detail::feedback::remember<T>(exec, std::span<const T>(meant), std::span<const T>(arrived), owed.data(),
-                                  Wide(1));
+    detail::feedback::remember<T>(exec, std::span<const T>(meant), std::span<const T>(arrived),
+                                  owed.values.data(), Wide(1));
+    store(exec, owed, context);
     return bytes;
   }
 
@@ -366,10 +386,9 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
     double left = (1 - inner_share) * whole * down - terms * own_limit_ * up;
     if constexpr (FinishingCompressor<Inner>) left -= inner_.finishes() ? a : 0;
     if (!(left >= 0))
-      throw BoundUnattainable(
-          detail::sentence("error feedback: the bound is too small to hold the rounding of "
-                           "values and residuals to type ",
-                           FloatTraits<T>::name));
+      throw BoundUnattainable(fmt::format(
+          "error feedback: an error of {:g} cannot hold the rounding of values and residuals to {}", error,
+          FloatTraits<T>::name));
     result_limit_ = left * down;
   }
 
@@ -377,8 +396,8 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
     try {
       inner_.prepare(share);
     } catch (const BoundUnattainable& refusal) {
-      throw BoundUnattainable(std::string("error feedback encodes with 0.45 of the bound of ") +
-                              std::to_string(error) + ": " + refusal.what());
+      throw BoundUnattainable(fmt::format("error feedback encodes with {} of the bound of {:g}: {}",
+                                          inner_share, error, refusal.what()));
     }
   }
 
@@ -394,15 +413,46 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
     return static_cast<double>(x) > limit ? std::nextafter(x, Wide(0)) : x;
   }
 
-  std::span<Wide> owed(const Context& context) {
+  /// Residuals to work on, and where they are kept.
+  struct Owed {
+    std::span<Wide> values;
+    detail::feedback::Place<Wide> place;
+  };
+
+  template <class Exec> Owed load(const Exec& exec, const Context& context) {
+    static_assert(
+        Kokkos::SpaceAccessibility<Exec, Space>::accessible,
+        "wring: the memory space of the FeedbackState is not one that the execution space can access");
     tensor_->encoded = true;
-    return residuals_->of(context.encoding, context.first, context.count);
+    const auto place = residuals_->of(context.encoding, context.first, context.count, memory_->eight_bits);
+    if (!memory_->eight_bits) return {{place.full, context.count}, place};
+    std::byte* const room = context.scratch.data() + scratch_bytes(context.count) -
+                            inner_scratch_bytes(context.count) - expanded_bytes(context.count);
+    const std::span<Wide> values(reinterpret_cast<Wide*>(room), context.count);
+    detail::feedback::expand<T>(exec, place.codes, place.scales, values);
+    return {values, place};
+  }
+
+  template <class Exec> void store(const Exec& exec, const Owed& owed, const Context& context) {
+    if (!memory_->eight_bits) return;
+    const std::uint64_t step = tensor_->steps;
+    detail::feedback::pack<T>(exec, {owed.values.data(),
+                                     owed.place.codes,
+                                     owed.place.scales,
+                                     context.count,
+                                     context.first,
+                                     {detail::low_word(step), detail::high_word(step)},
+                                     static_cast<std::uint32_t>(context.item),
+                                     static_cast<std::uint32_t>(context.encoding)});
   }
 
   // ---- scratch memory: vectors, pieces, what Inner needs ---------------------------------------------------------------------
 
   static std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
   static std::size_t vector_bytes(std::size_t n) { return padded(detail::checked_bytes(n, sizeof(T))); }
+  std::size_t expanded_bytes(std::size_t n) const {
+    return memory_->eight_bits ? padded(detail::checked_bytes(n, sizeof(Wide))) : 0;
+  }
   std::size_t piece_bytes(std::size_t n) const { return padded(inner_.max_compressed_bytes(n)); }
   std::size_t sum_bytes(std::size_t n) const { return padded(inner_.max_combined_bytes(n, 2)); }
   std::size_t inner_scratch_bytes(std::size_t n) const {
@@ -450,10 +500,10 @@ std::vector<double> FeedbackState<T, Space>::residuals(std::size_t item, int enc
   const auto& tensor = *memory_->tensors[item];
   for (const auto& [key, course] : tensor.courses) {
     const auto k = static_cast<std::size_t>(encoding);
-    if (k >= course.runs.size() || course.runs[k].extent(0) == 0) continue;
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), course.runs[k]);
+    if (k >= course.runs.size() || course.runs[k].empty()) continue;
+    const std::vector<residual_type> values = course.values(k);
     all.resize(tensor.total);
-    for (std::size_t i = 0; i < host.extent(0); ++i) all[course.first + i] += static_cast<double>(host(i));
+    for (std::size_t i = 0; i < values.size(); ++i) all[course.first + i] += static_cast<double>(values[i]);
   }
   return all;
 }

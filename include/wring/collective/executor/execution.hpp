@@ -112,6 +112,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
       for (std::size_t i = 0; i < shared_.tensors.size(); ++i) {
         auto& t = shared_.tensors[i];
         const bool part = job_.task.collective == Collective::allgather;
+        const auto ranks = static_cast<std::size_t>(shared_.link->size());
         t.codec->open({.collective = job_.task.collective,
                        .operation = job_.options.operation,
                        .rank = shared_.link->rank(),
@@ -120,6 +121,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
                        .total = t.total,
                        .first = part ? t.in_offset : 0,
                        .count = part ? t.in.size() : t.total,
+                       .counts = job_.counts.empty() ? std::span<const std::size_t>()
+                                                     : std::span(job_.counts).subspan(i * ranks, ranks),
                        .course = course.value()});
         t.open = true;
       }

@@ -4,10 +4,12 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 
 #include <wring/detail/convert.hpp>
+#include <wring/detail/random/philox.hpp>
 #include <wring/detail/value_kernels.hpp>
 #include <wring/narrow.hpp>
 
@@ -79,6 +81,53 @@ template <class T> struct PayBack {
   }
 };
 
+/// Residuals in 8 bits: groups of 128 with a scale, the greatest magnitude by 127. Rounded at random, so that what is lost is zero on
+/// average: upwards with the probability of the remainder. The random numbers depend on step, tensor, encoding and index alone: the
+/// same on all ranks that encode the same sum. Groups with a scale below 2^-116 are zeros.
+inline constexpr std::size_t residual_group = 128;
+
+template <class T> struct ExpandResiduals {
+  using Wide = typename FloatTraits<T>::Wide;
+  const std::int8_t* codes;
+  const Wide* scales;
+  Wide* out;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    out[i] = static_cast<Wide>(codes[i]) * scales[i / residual_group];
+  }
+};
+
+template <class T> struct PackResiduals {
+  using Wide = typename FloatTraits<T>::Wide;
+  const Wide* owed;
+  std::int8_t* codes;
+  Wide* scales;
+  std::size_t count, first;  ///< of the values; where they begin in the tensor
+  RandomKey key;
+  std::uint32_t item, encoding;
+
+  KOKKOS_FUNCTION void operator()(std::size_t group) const {
+    const std::size_t begin = group * residual_group,
+                      end = begin + residual_group < count ? begin + residual_group : count;
+    Wide most = 0;
+    for (std::size_t i = begin; i < end; ++i) most = Kokkos::max(most, Kokkos::abs(owed[i]));
+    const Wide scale = most / Wide(127) * (1 + Wide(0x1p-22)), least = static_cast<Wide>(0x1p-116);
+    scales[group] = scale < least ? Wide(0) : scale;
+    Words4 words{};
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint64_t at = first + i;
+      if (i == begin || at % 4 == 0)
+        words = philox({{low_word(at / 4), high_word(at / 4), encoding, item}}, key);
+      codes[i] = scale < least ? std::int8_t(0) : rounded(owed[i] / scale, words.word[at % 4]);
+    }
+  }
+
+ private:
+  KOKKOS_FUNCTION static std::int8_t rounded(Wide x, std::uint32_t bits) {
+    const Wide low = Kokkos::floor(x), unit = static_cast<Wide>(bits >> 8) * Wide(0x1p-24);
+    return static_cast<std::int8_t>(low + (unit < x - low ? Wide(1) : Wide(0)));
+  }
+};
+
 template <class T> struct GreatestMagnitude {
   using Wide = typename FloatTraits<T>::Wide;
   const Wide* owed;
@@ -109,6 +158,16 @@ void pay_back(const Exec& exec, const typename FloatTraits<T>::Wide* owed, std::
 }
 
 /// Synchronises.
+template <class T, class Exec>
+void expand(const Exec& exec, const std::int8_t* codes, const typename FloatTraits<T>::Wide* scales,
+            std::span<typename FloatTraits<T>::Wide> out) {
+  for_each_value("wring::feedback", exec, out.size(), ExpandResiduals<T>{codes, scales, out.data()});
+}
+
+template <class T, class Exec> void pack(const Exec& exec, const PackResiduals<T>& kernel) {
+  for_each_value("wring::feedback", exec, (kernel.count + residual_group - 1) / residual_group, kernel);
+}
+
 template <class T, class Exec>
 double greatest_magnitude(const Exec& exec, std::span<const typename FloatTraits<T>::Wide> owed) {
   using Wide = typename FloatTraits<T>::Wide;

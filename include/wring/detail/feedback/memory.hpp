@@ -3,6 +3,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include <wring/compressor/concept.hpp>
+#include <wring/detail/feedback/kernels.hpp>
 #include <wring/detail/hash.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
@@ -22,21 +24,100 @@
 /// encoding of every value, one for the second, and so on.
 namespace wring::inline v0::detail::feedback {
 
-/// The residuals of one course (see Opening::course), by number of encoding. Those that nothing has been encoded for are empty.
+/// Where the residuals of a piece lie: as they are, or as codes and scales of groups.
+template <class Wide> struct Place {
+  Wide* full = nullptr;
+  std::int8_t* codes = nullptr;
+  Wide* scales = nullptr;
+};
+
+/// The residuals of all values for one encoding, in either form. Empty until something is encoded.
+template <class Wide, class Space> struct Run {
+  Kokkos::View<Wide*, Space> full;
+  Kokkos::View<std::int8_t*, Space> codes;
+  Kokkos::View<Wide*, Space> scales;
+
+  bool empty() const { return full.extent(0) == 0 && codes.extent(0) == 0; }
+};
+
+/// The residuals of one course (see Opening::course), by number of encoding.
 template <class Wide, class Space> struct Residuals {
-  using Run = Kokkos::View<Wide*, Space>;
   std::size_t first = 0, count = 0;  ///< the values of the tensor that they are for
-  std::vector<Run> runs;
+  std::vector<Run<Wide, Space>> runs;
+
+  /// Cuts the values into groups: pieces begin at the part of a rank, or a multiple of 512 values behind it.
+  void shape(const Opening& o) {
+    first = o.first, count = o.count, parts_.clear();
+    std::size_t groups = 0, begin = 0;
+    const auto add = [&](std::size_t n) {
+      parts_.push_back({begin, groups});
+      begin += n, groups += groups_of(n);
+    };
+    if (o.counts.empty() || o.count < o.total)
+      add(count);
+    else
+      for (const std::size_t n : o.counts) add(n);
+    groups_ = groups;
+  }
 
   /// Those of the values [at, at + n), zeros at first.
-  std::span<Wide> of(int encoding, std::size_t at, std::size_t n) {
+  Place<Wide> of(int encoding, std::size_t at, std::size_t n, bool eight_bits) {
     const auto k = static_cast<std::size_t>(encoding);
-    if (k >= runs.size()) runs.resize(k + 1);
-    if (runs[k].extent(0) == 0) runs[k] = Run("wring::residuals", count);
     if (at < first || at - first > count || n > count - (at - first))
       throw CodecError(sentence("error feedback: values ", at, " to ", at + n, " are none of this rank's"));
-    return {runs[k].data() + (at - first), n};
+    if (k >= runs.size()) runs.resize(k + 1);
+    allocate(runs[k], eight_bits);
+    if (!eight_bits) return {runs[k].full.data() + (at - first)};
+    return {nullptr, runs[k].codes.data() + (at - first), runs[k].scales.data() + group_of(at - first)};
   }
+
+  /// All residuals of one encoding, on the host.
+  std::vector<Wide> values(std::size_t k) const {
+    const auto copy = [](const auto& view) {
+      return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+    };
+    const Run<Wide, Space>& run = runs[k];
+    if (run.codes.extent(0) == 0) {
+      const auto full = copy(run.full);
+      return {full.data(), full.data() + full.extent(0)};
+    }
+    const auto codes = copy(run.codes);
+    const auto scales = copy(run.scales);
+    std::vector<Wide> all(count);
+    for (std::size_t p = 0; p < parts_.size(); ++p)
+      for (std::size_t i = parts_[p].begin; i < (p + 1 < parts_.size() ? parts_[p + 1].begin : count); ++i)
+        all[i] =
+            static_cast<Wide>(codes(i)) * scales(parts_[p].group + (i - parts_[p].begin) / residual_group);
+    return all;
+  }
+
+ private:
+  struct Part {
+    std::size_t begin, group;
+  };
+
+  static std::size_t groups_of(std::size_t n) { return (n + residual_group - 1) / residual_group; }
+
+  void allocate(Run<Wide, Space>& run, bool eight_bits) const {
+    if (!eight_bits) {
+      if (run.full.extent(0) != count) run.full = Kokkos::View<Wide*, Space>("wring::residuals", count);
+    } else if (run.codes.extent(0) != count || run.scales.extent(0) != groups_) {
+      run.codes = Kokkos::View<std::int8_t*, Space>("wring::residuals", count);
+      run.scales = Kokkos::View<Wide*, Space>("wring::residuals", groups_);
+    }
+  }
+
+  std::size_t group_of(std::size_t at) const {
+    auto part = std::upper_bound(parts_.begin(), parts_.end(), at,
+                                 [](std::size_t i, const Part& p) { return i < p.begin; });
+    --part;
+    if ((at - part->begin) % residual_group != 0)
+      throw CodecError("error feedback: a piece begins within a group of residuals");
+    return part->group + (at - part->begin) / residual_group;
+  }
+
+  std::vector<Part> parts_;
+  std::size_t groups_ = 0;
 };
 
 /// All of one tensor.
@@ -51,6 +132,7 @@ template <class Wide, class Space> struct Tensor {
 };
 
 template <class Wide, class Space> struct Memory {
+  bool eight_bits = false;
   int rank = -1, ranks = 0;                                   ///< of the link; none yet
   std::vector<std::unique_ptr<Tensor<Wide, Space>>> tensors;  ///< by item; null: never used
 
@@ -67,7 +149,7 @@ template <class Wide, class Space> struct Memory {
     tensor.total = o.total, tensor.operation = o.operation;
     tensor.open = true, tensor.encoded = false;
     Residuals<Wide, Space>& course = tensor.courses[course_of(o)];
-    course.first = o.first, course.count = o.count;
+    course.shape(o);
     return tensor;
   }
 

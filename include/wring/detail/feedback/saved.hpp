@@ -37,10 +37,10 @@ class Writer {
     put(&x, sizeof x);
     return *this;
   }
-  template <class Wide, class Space> void run(const Kokkos::View<Wide*, Space>& values) {
+  template <class X, class Space> void view(const Kokkos::View<X*, Space>& values) {
     const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
     word(values.extent(0));
-    if (values.extent(0) > 0) put(host.data(), values.extent(0) * sizeof(Wide));
+    if (values.extent(0) > 0) put(host.data(), values.extent(0) * sizeof(X));
   }
   std::vector<std::byte> sealed() {
     const std::uint64_t length = bytes_.size(),
@@ -73,10 +73,10 @@ class Reader {
     if (n > bytes_.size() / each) refuse("is cut short");
     return static_cast<std::size_t>(n);
   }
-  template <class Wide, class Space> Kokkos::View<Wide*, Space> run() {
-    const std::size_t n = count(sizeof(Wide));
-    const auto from = take(n * sizeof(Wide));
-    Kokkos::View<Wide*, Space> values("wring::residuals", n);
+  template <class X, class Space> Kokkos::View<X*, Space> view() {
+    const std::size_t n = count(sizeof(X));
+    const auto from = take(n * sizeof(X));
+    Kokkos::View<X*, Space> values("wring::residuals", n);
     const auto host = Kokkos::create_mirror_view(values);
     if (n > 0) std::memcpy(host.data(), from.data(), from.size());
     Kokkos::deep_copy(values, host);
@@ -130,7 +130,9 @@ std::vector<std::byte> save(const Memory<Wide, Space>& memory) {
   std::uint64_t magic = 0;
   std::memcpy(&magic, saved_magic.data(), 8);
   out.word(magic).word(saved_order).word(saved_version).word(0).word(0);
-  out.word(element_code<T>()).word(static_cast<std::uint64_t>(memory.rank + 1));
+  out.word(element_code<T>())
+      .word(memory.eight_bits ? 8 : 0)
+      .word(static_cast<std::uint64_t>(memory.rank + 1));
   out.word(static_cast<std::uint64_t>(memory.ranks)).word(memory.tensors.size());
   for (const auto& t : memory.tensors) {
     out.word(t ? 1 : 0);
@@ -138,7 +140,7 @@ std::vector<std::byte> save(const Memory<Wide, Space>& memory) {
     out.word(t->total).word(t->steps).word(static_cast<std::uint64_t>(t->operation)).word(t->courses.size());
     for (const auto& [key, course] : t->courses) {
       out.word(key).word(course.first).word(course.count).word(course.runs.size());
-      for (const auto& run : course.runs) out.run(run);
+      for (const auto& run : course.runs) out.view(run.full), out.view(run.codes), out.view(run.scales);
     }
   }
   return out.sealed();
@@ -148,20 +150,27 @@ template <class Wide, class Space> Residuals<Wide, Space> read_course(Reader& in
   Residuals<Wide, Space> course;
   course.first = in.word(), course.count = in.word();
   if (course.first > total || course.count > total - course.first) Reader::refuse("is damaged");
-  const std::size_t runs = in.count(8);
+  const std::size_t runs = in.count(3 * 8);
   for (std::size_t k = 0; k < runs; ++k) {
-    course.runs.push_back(in.template run<Wide, Space>());
-    const std::size_t n = course.runs.back().extent(0);
-    if (n != 0 && n != course.count) Reader::refuse("is damaged");
+    Run<Wide, Space>& run = course.runs.emplace_back();
+    run.full = in.template view<Wide, Space>();
+    run.codes = in.template view<std::int8_t, Space>(), run.scales = in.template view<Wide, Space>();
+    for (const std::size_t n : {run.full.extent(0), run.codes.extent(0)})
+      if (n != 0 && n != course.count) Reader::refuse("is damaged");
   }
   return course;
 }
 
-template <class T, class Wide, class Space> Memory<Wide, Space> restored(std::span<const std::byte> bytes) {
+template <class T, class Wide, class Space>
+Memory<Wide, Space> restored(std::span<const std::byte> bytes, bool eight_bits) {
   Reader in(bytes);
   if (in.word() != element_code<T>())
     Reader::refuse(sentence("is of another element type, this one is of ", FloatTraits<T>::name));
+  if (in.word() != (eight_bits ? 8 : 0))
+    Reader::refuse(eight_bits ? "has residuals of full size, this one has them in 8 bits"
+                              : "has residuals in 8 bits, this one has them in full size");
   Memory<Wide, Space> memory;
+  memory.eight_bits = eight_bits;
   memory.rank = static_cast<int>(in.word()) - 1, memory.ranks = static_cast<int>(in.word());
   const std::size_t tensors = in.count(8);
   for (std::size_t i = 0; i < tensors; ++i) {
