@@ -201,6 +201,20 @@ TEST_CASE("a saved state of another version or byte order, or a damaged one, is 
     bytes[at] ^= std::byte{0x10};
     REQUIRE(has(refusal(bytes), "damaged"));
   }
+  for (std::size_t at = 40; at < saved.size(); at += 1 + at / 20) {  // damaged before it was sealed
+    auto bytes = saved;
+    bytes[at] ^= std::byte{0x21};
+    const std::uint64_t sum = wring::detail::checksum(std::span<const std::byte>(bytes).subspan(40));
+    std::memcpy(bytes.data() + 32, &sum, 8);
+    FeedbackTeam<BlockScaled<float, 2>> other(2, Ring{}, mean);
+    try {
+      other.state(0).restore(bytes), other.state(1).restore(team.state(1).save());
+    } catch (const InvalidArgument&) {
+      continue;
+    }
+    for (const Outcome& o : other.step(inputs_of<float>(2, 700, 2)))
+      REQUIRE((o.ok() || o == Cause::argument || o == Cause::mismatch));
+  }
   FeedbackState<half_t> half;
   CHECK_THROWS_AS(half.restore(saved), InvalidArgument);
   CHECK((state.save() == saved));  // what was refused has changed nothing

@@ -208,7 +208,6 @@ TEST_CASE("feedback: residuals of dead units fade", "[compressor][feedback]") {
 }
 
 TEST_CASE("feedback: every algorithm makes good what it has lost", "[compressor][feedback]") {
-  balances(BlockScaled<double, 2>(), {}, false);
   balances(Whole(), {}, false);
 }
 TEST_CASE("feedback: every algorithm, with pieces that combine", "[compressor][feedback]") {
@@ -313,7 +312,7 @@ TEST_CASE("feedback: minimum and maximum are refused on all ranks", "[compressor
 }
 
 TEST_CASE("feedback: copies are compensated by who encodes them", "[compressor][feedback]") {
-  using Codec = ErrorFeedback<BlockScaled<double, 2>>;
+  using Codec = ErrorFeedback<Whole>;
   constexpr std::size_t n = 300;
   constexpr int ranks = 3;
   for (const AnyAlgorithm& algorithm : all_algorithms(ranks)) {
@@ -483,7 +482,7 @@ TEST_CASE("feedback: parts of uneven length", "[compressor][feedback]") {
 // ---- the state ----
 
 TEST_CASE("feedback: a state is refused where it does not fit", "[compressor][feedback]") {
-  FeedbackTeam<BlockScaled<double, 2>> team(2, Ring{}, sum);
+  FeedbackTeam<Whole> team(2, Ring{}, sum);
   REQUIRE(all_ok(team.step(inputs_of<double>(2, 600, 1))));
   auto outcomes = team.step(inputs_of<double>(2, 601, 1));
   CHECK(all_failed(outcomes, Cause::argument));
@@ -533,7 +532,7 @@ TEST_CASE("feedback: a state that a failure has left halfway is refused until it
 }
 
 TEST_CASE("feedback: two operations in flight with one state are refused", "[compressor][feedback]") {
-  using Codec = ErrorFeedback<BlockScaled<double, 2>>;
+  using Codec = ErrorFeedback<Whole>;
   InProcess world(2);
   std::deque<FeedbackState<double>> states(2);
   std::deque<Allreduce<Codec, InProcessTransport, Ring>> ops;

@@ -3,13 +3,16 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <type_traits>
 
 #include <wring/detail/convert.hpp>
 #include <wring/detail/random/philox.hpp>
+#include <wring/detail/spaces.hpp>
 #include <wring/detail/value_kernels.hpp>
 #include <wring/narrow.hpp>
 
@@ -17,53 +20,73 @@
 /// flags.
 namespace wring::inline v0::detail::feedback {
 
+/// Either of two values, by masks: compilers neither branch on it nor move what it chooses from behind a branch.
+template <class Wide> KOKKOS_FORCEINLINE_FUNCTION Wide either(bool first, Wide a, Wide b) {
+  using Bits = std::conditional_t<sizeof(Wide) == 4, std::uint32_t, std::uint64_t>;
+  const Bits mask = Bits(0) - static_cast<Bits>(first);
+  return Kokkos::bit_cast<Wide>((Kokkos::bit_cast<Bits>(a) & mask) | (Kokkos::bit_cast<Bits>(b) & ~mask));
+}
+
+/// x between -most and most.
+template <class Wide> KOKKOS_FORCEINLINE_FUNCTION Wide within(Wide x, Wide most) {
+  return either(x < most, either(x > -most, x, -most), most);
+}
+
 /// out[i] = values[i] and what is owed to it, as far as `limit` allows: |out[i] - values[i]| <= limit, the rounding of the sum included.
-/// What is not finite goes as it is, and what is finite stays so.
-template <class T> struct Compensate {
+/// What is not finite goes as it is, and what is finite stays so. Without branches: hosts run it in vectors.
+template <class T, bool limited, bool whole> struct Compensate {
   using Wide = typename FloatTraits<T>::Wide;
   const T* values;
   const Wide* owed;
   T* out;
-  Wide limit;  ///< infinite: none
-  Wide unit;   ///< what is owed is in units of this part of a value
+  Wide limit;
+  Wide unit;  ///< what is owed is in units of this part of a value; 1 if `whole`
 
-  KOKKOS_FUNCTION void operator()(std::size_t i) const {
-    const Wide v = load_element(values[i]), e = owed[i];
-    if (!(Kokkos::abs(v) <= static_cast<Wide>(FloatTraits<T>::greatest)) || e == 0) {
-      store_element(out[i], v);
-      return;
-    }
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::size_t i) const {
     constexpr Wide greatest = static_cast<Wide>(FloatTraits<T>::greatest);
-    const Wide most = room(Kokkos::abs(v));
-    const Wide pay = Kokkos::max(-most, Kokkos::min(most, e / unit));
-    store_element(out[i], Kokkos::max(-greatest, Kokkos::min(greatest, v + pay)));
+    const Wide v = load_element(values[i]), e = owed[i], magnitude = Kokkos::abs(v);
+    Wide pay = whole ? e : e / unit;
+    if constexpr (limited) pay = within(pay, room(magnitude));
+    const bool changes = (magnitude <= greatest) & (e != 0);
+    store_element(out[i], either(changes, within(v + pay, greatest), v));
   }
 
  private:
-  /// The limit without the rounding of the sum to T (the factor is a power of two).
-  KOKKOS_FUNCTION Wide room(Wide magnitude) const {
-    if (!(limit < Kokkos::Experimental::infinity_v<Wide>)) return limit;
+  /// The limit without the rounding of the sum to T (the factor is a power of two, so that a contraction changes nothing).
+  KOKKOS_FORCEINLINE_FUNCTION Wide room(Wide magnitude) const {
     constexpr Wide ulp = static_cast<Wide>(2 * FloatTraits<T>::unit_roundoff),
                    tiny = static_cast<Wide>(FloatTraits<T>::least_subnormal);
     const Wide left = limit - ulp * (magnitude + limit) - tiny;
-    return left > 0 ? left : Wide(0);
+    return either(left > 0, left, Wide(0));
   }
 };
 
 /// owed[i] += unit (meant[i] - arrived[i]). Nothing is owed for what is not finite: what was owed before stays so. What arrives as an
 /// infinity, though a finite value was meant, clears the debt.
-template <class T> struct Remember {
+template <class T, bool whole> struct Remember {
   using Wide = typename FloatTraits<T>::Wide;
   const T *meant, *arrived;
   Wide* owed;
   Wide unit;
 
-  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::size_t i) const {
     constexpr Wide most = std::numeric_limits<Wide>::max();
-    const Wide v = load_element(meant[i]);
-    if (!(Kokkos::abs(v) <= most)) return;
-    const Wide e = Kokkos::fma(unit, v - load_element(arrived[i]), owed[i]);
-    owed[i] = Kokkos::abs(e) <= most ? e : Wide(0);
+    const Wide v = load_element(meant[i]), before = owed[i];
+    const Wide e = sum(before, v - load_element(arrived[i]));
+    const Wide finite = either(Kokkos::abs(e) <= most, e, Wide(0));
+    owed[i] = either(Kokkos::abs(v) <= most, finite, before);
+  }
+
+ private:
+  /// The product is exact in double, or part of an fma, so that a contraction changes nothing.
+  KOKKOS_FORCEINLINE_FUNCTION Wide sum(Wide before, Wide lost) const {
+    if constexpr (whole)
+      return before + lost;
+    else if constexpr (std::is_same_v<Wide, float>)
+      return static_cast<float>(static_cast<double>(before) +
+                                static_cast<double>(unit) * static_cast<double>(lost));
+    else
+      return Kokkos::fma(unit, lost, before);
   }
 };
 
@@ -72,12 +95,10 @@ template <class T> struct PayBack {
   using Wide = typename FloatTraits<T>::Wide;
   const Wide* owed;
   T* out;
-  Wide limit;
+  Wide limit;  ///< no more than the greatest value
 
-  KOKKOS_FUNCTION void operator()(std::size_t i) const {
-    constexpr Wide greatest = static_cast<Wide>(FloatTraits<T>::greatest);
-    const Wide most = Kokkos::min(limit, greatest);
-    store_element(out[i], Kokkos::max(-most, Kokkos::min(most, owed[i])));
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::size_t i) const {
+    store_element(out[i], within(owed[i], limit));
   }
 };
 
@@ -91,7 +112,7 @@ template <class T> struct ExpandResiduals {
   const std::int8_t* codes;
   const Wide* scales;
   Wide* out;
-  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::size_t i) const {
     out[i] = static_cast<Wide>(codes[i]) * scales[i / residual_group];
   }
 };
@@ -122,9 +143,10 @@ template <class T> struct PackResiduals {
   }
 
  private:
+  /// |x| is below 127 by 2^-22 of it, so that nothing rounds up to 128.
   KOKKOS_FUNCTION static std::int8_t rounded(Wide x, std::uint32_t bits) {
-    const Wide low = Kokkos::floor(x), unit = static_cast<Wide>(bits >> 8) * Wide(0x1p-24);
-    return static_cast<std::int8_t>(low + (unit < x - low ? Wide(1) : Wide(0)));
+    const Wide unit = static_cast<Wide>(bits >> 8) * Wide(0x1p-24), shifted = x + Wide(128);
+    return static_cast<std::int8_t>(static_cast<std::int32_t>(shifted + unit) - 128);
   }
 };
 
@@ -137,31 +159,96 @@ template <class T> struct GreatestMagnitude {
   }
 };
 
+/// Runs of values on a host: a loop of constant length, which compilers vectorise, for each level of the instruction set.
+template <class Kernel> struct HostRuns {
+  static constexpr std::size_t run = 512;
+  Kernel kernel;
+  std::size_t count;
+
+  void operator()(std::size_t task) const {
+    const std::size_t first = task * values_per_task,
+                      last = first + values_per_task < count ? first + values_per_task : count;
+    std::size_t i = first;
+    for (; i + run <= last; i += run) run_at_best_level(kernel, i);
+    for (; i < last; ++i) kernel(i);
+  }
+
+ private:
+  static void run_at_best_level(const Kernel& kernel, std::size_t first) {
+#if defined(WRING_CONVERTS_BY_LEVEL)
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+      return run_64(kernel, first);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return run_32(kernel, first);
+#endif
+    run_16(kernel, first);
+  }
+
+// A copy of the kernel, which no store can change. No value depends on another one.
+#if defined(__clang__)
+#define WRING_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__) && !defined(__CUDACC__)
+#define WRING_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define WRING_INDEPENDENT
+#endif
+#define WRING_FEEDBACK_LEVEL(NAME, TARGET)                                                                   \
+  TARGET static void NAME(const Kernel& given, std::size_t first) {                                          \
+    const Kernel kernel = given;                                                                             \
+    WRING_INDEPENDENT for (std::size_t i = 0; i < run; ++i) kernel(first + i);                               \
+  }
+  WRING_FEEDBACK_LEVEL(run_16, )
+#if defined(WRING_CONVERTS_BY_LEVEL)
+  WRING_FEEDBACK_LEVEL(run_32, __attribute__((noinline, target("avx2,fma"))))
+  WRING_FEEDBACK_LEVEL(run_64,
+                       __attribute__((noinline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))))
+#endif
+#undef WRING_FEEDBACK_LEVEL
+#undef WRING_INDEPENDENT
+};
+
+template <class Exec, class Kernel> void for_each(const Exec& exec, std::size_t count, const Kernel& kernel) {
+  if constexpr (RunsOnHost<Exec>)
+    for_each_task("wring::feedback", exec, count, HostRuns<Kernel>{kernel, count});
+  else
+    for_each_value("wring::feedback", exec, count, kernel);
+}
+
 template <class T, class Exec>
 void compensate(const Exec& exec, std::span<const T> values, const typename FloatTraits<T>::Wide* owed,
                 std::span<T> out, typename FloatTraits<T>::Wide limit, typename FloatTraits<T>::Wide unit) {
-  for_each_value("wring::feedback", exec, values.size(),
-                 Compensate<T>{values.data(), owed, out.data(), limit, unit});
+  using Wide = typename FloatTraits<T>::Wide;
+  const auto with = [&]<bool limited, bool whole>() {
+    for_each(exec, values.size(),
+             Compensate<T, limited, whole>{values.data(), owed, out.data(), limit, unit});
+  };
+  const bool limited = limit < std::numeric_limits<Wide>::infinity();
+  if (unit == 1)
+    return limited ? with.template operator()<true, true>() : with.template operator()<false, true>();
+  return limited ? with.template operator()<true, false>() : with.template operator()<false, false>();
 }
 
 template <class T, class Exec>
 void remember(const Exec& exec, std::span<const T> meant, std::span<const T> arrived,
               typename FloatTraits<T>::Wide* owed, typename FloatTraits<T>::Wide unit) {
-  for_each_value("wring::feedback", exec, meant.size(),
-                 Remember<T>{meant.data(), arrived.data(), owed, unit});
+  if (unit == 1)
+    for_each(exec, meant.size(), Remember<T, true>{meant.data(), arrived.data(), owed, unit});
+  else
+    for_each(exec, meant.size(), Remember<T, false>{meant.data(), arrived.data(), owed, unit});
 }
 
 template <class T, class Exec>
 void pay_back(const Exec& exec, const typename FloatTraits<T>::Wide* owed, std::span<T> out,
               typename FloatTraits<T>::Wide limit) {
-  for_each_value("wring::feedback", exec, out.size(), PayBack<T>{owed, out.data(), limit});
+  using Wide = typename FloatTraits<T>::Wide;
+  const Wide most = std::min(limit, static_cast<Wide>(FloatTraits<T>::greatest));
+  for_each(exec, out.size(), PayBack<T>{owed, out.data(), most});
 }
 
-/// Synchronises.
 template <class T, class Exec>
 void expand(const Exec& exec, const std::int8_t* codes, const typename FloatTraits<T>::Wide* scales,
             std::span<typename FloatTraits<T>::Wide> out) {
-  for_each_value("wring::feedback", exec, out.size(), ExpandResiduals<T>{codes, scales, out.data()});
+  for_each(exec, out.size(), ExpandResiduals<T>{codes, scales, out.data()});
 }
 
 template <class T, class Exec> void pack(const Exec& exec, const PackResiduals<T>& kernel) {
