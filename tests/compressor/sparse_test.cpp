@@ -147,7 +147,8 @@ TEMPLATE_TEST_CASE("the k values of greatest magnitude are those that sorting fi
         if (k == 0 || (n == 100000 && k != n / 10 + 1)) continue;
         INFO(testing::name_of(kind) << ", " << k << " of " << n);
         const auto expected = greatest_of(x, k);
-        const auto selection = detail::sparse::select_greatest<TestType>(Exec{}, x, k, first);
+        const auto selection = detail::sparse::select_greatest<TestType>(
+            Exec{}, x, k, first, detail::sparse::best_kernels<TestType>());
         const Bytes piece = encoded(x, selection, first);
         REQUIRE(same_bits(decoded<TestType>(piece, n), expected));
         if (n > 2000) continue;
@@ -155,6 +156,20 @@ TEMPLATE_TEST_CASE("the k values of greatest magnitude are those that sorting fi
         REQUIRE(team_encoded(x, team, first) == piece);
       }
     }
+}
+
+TEST_CASE("what is found first by looking at a few values is found wherever it is", "[compressor][sparse]") {
+  constexpr std::size_t n = 65536;
+  const auto normal = testing::sample_values<float>(Sample::normal, n);
+  for (const float planted : {0.0f, 0.5f, 1e30f, std::numeric_limits<float>::quiet_NaN()}) {
+    auto x = normal;
+    for (std::size_t i = 0; i < n; i += n / 1024) x[i] = planted;
+    for (const std::size_t k : {std::size_t{1}, std::size_t{1000}, std::size_t{1024}, n / 2, n - 1}) {
+      const auto selection =
+          detail::sparse::select_greatest<float>(Exec{}, x, k, 0, detail::sparse::best_kernels<float>());
+      REQUIRE(same_bits(decoded<float>(encoded(x, selection), n), greatest_of(x, k)));
+    }
+  }
 }
 
 TEMPLATE_TEST_CASE("sparse pieces combine to what their values combine to", "[compressor][sparse]", float,

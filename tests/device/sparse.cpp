@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "elements.hpp"
 
-#include <wring/detail/sparse/select.hpp>
 #include <wring/detail/sparse/team.hpp>
+#include <wring/detail/sparse/team_select.hpp>
 
 namespace wring::inline v0::detail {
 

@@ -13,6 +13,7 @@
 #include <wring/compressor/concept.hpp>
 #include <wring/detail/sparse/codec.hpp>
 #include <wring/detail/sparse/select.hpp>
+#include <wring/detail/sparse/team_select.hpp>
 #include <wring/error.hpp>
 
 namespace wring::inline v0 {
@@ -30,7 +31,7 @@ namespace wring::inline v0 {
 /// with three or more ranks the last bits of SUM and MEAN depend on the algorithm; all ranks have the same. MIN and MAX are those of the
 /// values that were sent, and of zeros in place of the others.
 ///
-/// Promises no bound. The options must be equal on all ranks. Cost: the input is read once for every 11 bits of an element, once more
+/// Promises no bound. The options must be equal on all ranks. Cost: the input is read two or three times, once more
 /// where values tie for the last place, then encoded. Memory: none.
 template <FloatElement T = float> class TopK : public detail::sparse::Codec<T> {
   using Base = detail::sparse::Codec<T>;
@@ -92,7 +93,8 @@ template <FloatElement T = float> class TopK : public detail::sparse::Codec<T> {
   template <class Exec>
   detail::sparse::Selection<T> select(const Exec& exec, std::span<const T> values, std::size_t first) const {
     if constexpr (detail::sparse::on_host<Exec>)
-      return detail::sparse::select_greatest<T>(exec, values, selected(values.size()), first);
+      return detail::sparse::select_greatest<T>(exec, values, selected(values.size()), first,
+                                                detail::sparse::best_kernels<T>());
     else
       return detail::sparse::team_select_greatest<T>(exec, values, selected(values.size()), first);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -109,6 +110,13 @@ template <class T> class BlockEncoder {
   T own_[block_values];
 };
 
+/// value += other, in the computation type: a loop over it vectorises for 16-bit elements, too. For hosts.
+template <class T> struct AddElement {
+  void operator()(const T& other, T& value) const {
+    store_element(value, load_element(value) + load_element(other));
+  }
+};
+
 /// A block of m values whose descriptor is valid, opened: the values that were sent, divided by `divisor`, and where they belong.
 template <class T> class BlockDecoder {
  public:
@@ -142,12 +150,24 @@ template <class T> class BlockDecoder {
 
   /// Adds to m values.
   void add(T* y) const {
-    if (block_.dense()) return add_run(y, y, values_, static_cast<std::size_t>(m_));
+    if (!block_.has_places()) return add_all(y);
     const T* value = values_;
-    for_each_mark(bitmap_, [&](int i) { y[i] = add_values(y[i], *value++); });
+    for_each_mark(bitmap_, [&](int i) {
+      y[i] = Keys<T>::pattern(y + i) == 0 ? *value : add_values(y[i], *value);
+      ++value;
+    });
   }
 
  private:
+  void add_all(T* y) const {
+    T own[block_values];
+    store(own);
+    if (m_ == block_values)
+      ConvertRun<AddElement<T>, T, T, block_values>::convert({}, own, y);
+    else
+      for (int i = 0; i < m_; ++i) AddElement<T>()(own[i], y[i]);
+  }
+
   bool read_places(const std::byte* payload) {
     bool ascend = true;
     std::memset(bitmap_, 0, sizeof bitmap_);
@@ -184,6 +204,74 @@ template <class T> class BlockDecoder {
   Block block_;
   std::uint64_t bitmap_[bitmap_words];
   T values_[block_values + spare];
+};
+
+/// The sum of two full blocks that have places, without all the zeros between them.
+template <class T> class MergedPlaces {
+ public:
+  using Key = typename Keys<T>::Key;
+
+  /// Whether the sum has places for certain.
+  static bool serves(const Block& a, const Block& b, int m) {
+    return m == block_values && a.count + b.count <= Block::most_places;
+  }
+
+  /// False where places do not ascend: a block is damaged.
+  bool take(const Block& a, const std::byte* payload, const Block& b, const std::byte* other) {
+    const Places one(a, payload), two(b, other);
+    if (!one.ascend() || !two.ascend()) return false;
+    count_ = in_first_half_ = 0;
+    for (int i = 0, j = 0; i < a.count || j < b.count;) {
+      const int p = one.at(i), q = two.at(j);
+      if (p == q)
+        keep(p, add_values(one.value(i++), two.value(j++)));
+      else
+        keep(std::min(p, q), p < q ? one.value(i++) : two.value(j++));
+    }
+    return true;
+  }
+  Block block() const { return {count_, in_first_half_}; }
+
+  void write(std::byte* out) const {
+    std::memcpy(out, places_, static_cast<std::size_t>(count_));
+    std::memcpy(out + count_, values_, static_cast<std::size_t>(count_) * sizeof(Key));
+  }
+
+ private:
+  struct Places {
+    Block block;
+    const std::byte* payload;
+    Places(const Block& b, const std::byte* bytes) : block(b), payload(bytes) {}
+
+    /// block_values behind the last one.
+    int at(int k) const {
+      if (k >= block.count) return block_values;
+      return static_cast<int>(payload[k]) + (k < block.in_first_half ? 0 : 256);
+    }
+    T value(int k) const {
+      T x;
+      std::memcpy(static_cast<void*>(&x), payload + block.count + static_cast<std::size_t>(k) * sizeof(T),
+                  sizeof x);
+      return x;
+    }
+    bool ascend() const {
+      bool all = true;
+      for (int k = 1; k < block.count; ++k) all = all && at(k - 1) < at(k);
+      return all;
+    }
+  };
+
+  void keep(int place, T x) {
+    const Key pattern = Keys<T>::pattern(&x);
+    if (Keys<T>::magnitude(pattern) == 0) return;
+    places_[count_] = static_cast<std::byte>(place & 255);
+    values_[count_++] = Keys<T>::canonical(pattern);
+    in_first_half_ += place < 256;
+  }
+
+  int count_ = 0, in_first_half_ = 0;
+  std::byte places_[Block::most_places];
+  Key values_[Block::most_places];
 };
 
 /// Two opened blocks of m values become the values of their combination.

@@ -61,12 +61,14 @@ template <class T> struct Keys {
   }
 };
 
+inline constexpr std::size_t all_ties = std::numeric_limits<std::size_t>::max();
+
 /// Which values are sent: those whose key is above `cut`, and those whose key is `cut` at an index of the tensor below `ties_end`. Zeros
 /// never are: `cut` is at least 1.
 template <class T> struct Selection {
   using Key = typename Keys<T>::Key;
   Key cut = 1;
-  std::size_t ties_end = std::numeric_limits<std::size_t>::max();
+  std::size_t ties_end = all_ties;
 
   KOKKOS_INLINE_FUNCTION constexpr bool takes(Key pattern, std::size_t index) const {
     const Key key = Keys<T>::key(pattern);

@@ -149,6 +149,7 @@ template <class T> struct CombineBlocks {
   /// Calls `use(number, block, write, bytes before it)` for every block of the sum; `write(out)` writes it.
   template <class Use> Progress each(Run run, Progress at, const Use& use) const {
     BlockDecoder<T> left(kernels), right(kernels);
+    MergedPlaces<T> merged;
     BlockEncoder<T> encoder(kernels);
     T values[block_values];
     Progress p;
@@ -161,6 +162,10 @@ template <class T> struct CombineBlocks {
         block = one.count == 0 ? other : one;
         const std::byte* payload = one.count == 0 ? from_other : from;
         use(k, block, [&](std::byte* out) { std::memcpy(out, payload, payload_bytes<T>(block, m)); }, p.out);
+      } else if (adds(operation) && MergedPlaces<T>::serves(one, other, m)) {
+        p.too_large += !merged.take(one, from, other, from_other);
+        block = merged.block();
+        use(k, block, [&](std::byte* out) { merged.write(out); }, p.out);
       } else {
         p.too_large += !left.open(one, m, from);
         p.too_large += !right.open(other, m, from_other);

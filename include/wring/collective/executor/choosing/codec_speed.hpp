@@ -138,9 +138,11 @@ template <class Codec, class Link, class Exec> class CodecStopwatch {
 
   void prepare() {
     constexpr double error = allowed_error();
-    if constexpr (PreparedCompressor<Codec, Exec>)
-      codec_.prepare(
-          {.ranks = most_ranks, .total = count, .max_abs = 4, .allowed_error = error, .measured = true});
+    if constexpr (PreparedCompressor<Codec, Exec>) {
+      Agreed agreed{.ranks = most_ranks, .total = count, .max_abs = 4, .allowed_error = {}, .measured = true};
+      if (BoundedCompressor<Codec, Exec>) agreed.allowed_error = error;
+      codec_.prepare(agreed);
+    }
     if constexpr (BoundedCompressor<Codec, Exec> && !PreparedCompressor<Codec, Exec>)
       allowed_ = std::max<double>(error, codec_.error(4));
     if constexpr (ScratchCompressor<Codec, Exec>) scratch_ = memory<std::byte>(codec_.scratch_bytes(count));
