@@ -129,11 +129,14 @@ template <class T> struct CountMembers {
   std::size_t index_of(std::size_t before) const {
     std::size_t run = 0, index = 0;
     for (; counts[run] <= before; ++run) before -= counts[run];
-    for (std::size_t b = runs.begin(run), seen = 0; seen <= before; ++b)
+    for (std::size_t b = runs.begin(run);; ++b) {
+      std::size_t in_block = 0;
       members.each(b, [&](std::size_t i, auto) {
-        if (seen++ == before) index = i;
+        if (in_block++ == before) index = i;
       });
-    return index;
+      if (in_block > before) return index;
+      before -= in_block;
+    }
   }
 };
 
