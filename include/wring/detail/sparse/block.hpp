@@ -86,11 +86,13 @@ template <class T> class BlockEncoder {
   }
 
   void write_all(std::byte* out) const {
+    const std::size_t bytes = static_cast<std::size_t>(m_) * sizeof(T);
+    if (marked_.count == m_ && !marked_.any_nan) return void(std::memcpy(out, x_, bytes));
     T packed[block_values + spare], values[block_values];
     kernels_.pack(x_, bitmap_, packed);
     canonicalise(packed, marked_.count);
     kernels_.unpack(packed, bitmap_, values);
-    std::memcpy(out, values, static_cast<std::size_t>(m_) * sizeof(T));
+    std::memcpy(out, values, bytes);
   }
 
   void canonicalise(T* values, int count) const {
@@ -161,11 +163,12 @@ template <class T> class BlockDecoder {
  private:
   void add_all(T* y) const {
     T own[block_values];
-    store(own);
+    if (!block_.dense()) store(own);
+    const T* const values = block_.dense() ? values_ : own;
     if (m_ == block_values)
-      ConvertRun<AddElement<T>, T, T, block_values>::convert({}, own, y);
+      ConvertRun<AddElement<T>, T, T, block_values>::convert({}, values, y);
     else
-      for (int i = 0; i < m_; ++i) AddElement<T>()(own[i], y[i]);
+      for (int i = 0; i < m_; ++i) AddElement<T>()(values[i], y[i]);
   }
 
   bool read_places(const std::byte* payload) {
