@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <wring/compressor/error_feedback.hpp>
 #include <wring/compressor/threshold.hpp>
 #include <wring/compressor/top_k.hpp>
 
@@ -164,6 +165,41 @@ TEST_CASE("top k: each tensor of a group is selected from by itself", "[collecti
     REQUIRE(a[1][i] == expected_a[0][i] + expected_a[1][i] + expected_a[2][i]);
   for (std::size_t i = 0; i < 77; ++i)
     REQUIRE(b[1][i] == expected_b[0][i] + expected_b[1][i] + expected_b[2][i]);
+}
+
+// What is selected from is the input and all that was not sent before, of the whole tensor, wherever it is cut.
+TEST_CASE("top k: with error feedback exactly k values of each rank are sent, and nothing is lost",
+          "[collective]") {
+  using Codec = wring::ErrorFeedback<TopK<float>>;
+  constexpr std::size_t n = 3000, ranks = 3;
+  const TopK<float> inner({.k = 40});
+  for (const AnyAlgorithm& algorithm : all_algorithms(ranks)) {
+    wring::InProcess world(ranks, {});
+    std::deque<wring::FeedbackState<float>> states(ranks);
+    std::deque<wring::Allreduce<Codec, wring::InProcessTransport, AnyAlgorithm>> sums;
+    for (std::size_t r = 0; r < ranks; ++r)
+      sums.emplace_back(Codec(inner, states[r]), world.link(static_cast<int>(r)), algorithm,
+                        wring::Options{.segment_bytes = 2048});
+    PerRank<float> owed(ranks, std::vector<float>(n, 0)), results(ranks, std::vector<float>(n));
+    for (std::uint64_t step = 0; step < 5; ++step) {
+      PerRank<float> inputs;
+      std::vector<float> expected(n, 0);
+      for (std::size_t r = 0; r < ranks; ++r) {
+        inputs.push_back(whole_numbers<float>(n, 10 * step + r));
+        for (std::size_t i = 0; i < n; ++i) owed[r][i] += inputs[r][i];
+        const std::vector<float> now = sent(inner, owed[r]);
+        for (std::size_t i = 0; i < n; ++i) expected[i] += now[i], owed[r][i] -= now[i];
+      }
+      const auto outcomes = on_all_ranks(world, [&](int rank) {
+        const auto r = static_cast<std::size_t>(rank);
+        return sums[r].start(Exec{}, wring::group(wring::item(Values<const float>(inputs[r].data(), n),
+                                                              Values<float>(results[r].data(), n))));
+      });
+      INFO(algorithm.name() << ", step " << step << describe(outcomes));
+      REQUIRE(all_ok(outcomes));
+      for (const auto& result : results) REQUIRE(result == expected);
+    }
+  }
 }
 
 TEST_CASE("top k: one value of a hundred takes a fortieth of the bytes", "[collective]") {

@@ -125,12 +125,23 @@ template <class Derived, class T> struct ForwardsAdding {
     self.inner_.decompress_add(exec, bytes, values, self.for_inner(context));
   }
 };
+template <class Derived, class T> struct ForwardsInspecting {
+  template <class Exec> void inspect(const Exec& exec, std::span<const T> values, const Context& context) {
+    static_cast<Derived*>(this)->show(exec, values, context);
+  }
+};
 template <class Inner, class Derived>
 using FixedSizeOf = std::conditional_t<FixedSizeCompressor<Inner>, ForwardsFixedSize<Derived>, NoFixedSize>;
 
 struct NoFallbacks {};
 template <class Inner, class Derived>
 using FallbacksOf = std::conditional_t<CountsFallbacks<Inner>, ForwardsFallbacks<Derived>, NoFallbacks>;
+
+struct NoInspecting {};
+template <class Inner, class Derived>
+using InspectingOf =
+    std::conditional_t<InspectingCompressor<Inner>, ForwardsInspecting<Derived, typename Inner::value_type>,
+                       NoInspecting>;
 
 struct NoAdding {};
 template <class Inner, class Derived>
@@ -171,11 +182,13 @@ using AddingOf = std::conditional_t<AddingCompressor<Inner>,
 /// A scale of `scaled(view, scale)` that changes from step to step changes the units of the residuals with it.
 ///
 /// Cost: each encoding reads and writes the residuals and decodes what it has encoded: about three passes more. Operations do not ride
-/// along with the agreement, and are not encoded ahead of it. Memory: the state, and scratch memory of one or two vectors.
+/// along with the agreement, and are not encoded ahead of it. Memory: the state, and scratch memory of one or two vectors of what is encoded at once;
+/// where `Inner` inspects its input (`TopK`) of the whole input.
 template <class Inner, class Space = Kokkos::HostSpace>
 class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<Inner, Space>>,
                       public detail::feedback::FallbacksOf<Inner, ErrorFeedback<Inner, Space>>,
-                      public detail::feedback::AddingOf<Inner, ErrorFeedback<Inner, Space>> {
+                      public detail::feedback::AddingOf<Inner, ErrorFeedback<Inner, Space>>,
+                      public detail::feedback::InspectingOf<Inner, ErrorFeedback<Inner, Space>> {
   using T = typename Inner::value_type;
   static_assert(Compressor<Inner> && FloatElement<T>,
                 "wring: ErrorFeedback is for compressors of floating-point values");
@@ -357,9 +370,21 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
  private:
   using Memory = detail::feedback::Memory<Wide, Space>;
   friend detail::feedback::AddingOf<Inner, ErrorFeedback>;
+  friend detail::feedback::InspectingOf<Inner, ErrorFeedback>;
   static constexpr double unlimited = std::numeric_limits<double>::infinity(), up = 1 + 0x1p-40,
                           down = 1 - 0x1p-40;
   static constexpr double inner_share = 0.45;  ///< of a bound
+
+  /// What `Inner` inspects is what it will be given to encode: values and what is owed to them.
+  template <class Exec> void show(const Exec& exec, std::span<const T> values, const Context& context) {
+    if (!remembers()) return inner_.inspect(exec, values, for_inner(context));
+    expect_scratch(context);
+    const std::span<Wide> owed = residuals_->of(context.encoding, context.first, context.count);
+    const std::span<T> meant = vector(context, 0);
+    const double limit = combining ? own_limit_ : (1 - inner_share) * context.allowed_error;
+    detail::feedback::compensate<T>(exec, values, owed.data(), meant, rounded_down(limit), unit_of(context));
+    inner_.inspect(exec, std::span<const T>(meant), for_inner(context));
+  }
 
   /// Whether this call is part of an operation that keeps residuals.
   bool remembers() const { return !lossless && residuals_ && !still_; }
