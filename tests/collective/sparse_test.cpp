@@ -98,6 +98,35 @@ TEST_CASE("threshold: a bound on the result is kept, and most values are not sen
   CHECK(sent < given * 2 / 3);
 }
 
+// The greatest value that is not sent, on all ranks, with one sign: the bound is used up, and not exceeded.
+TEST_CASE("threshold: the bound is no larger than it must be", "[collective]") {
+  for (const wring::Operation operation : {wring::sum, wring::mean, wring::max})
+    for (const int ranks : {2, 3, 8}) {
+      const wring::Agreed agreed{.operation = operation,
+                                 .ranks = ranks,
+                                 .total = 600,
+                                 .max_abs = 1,
+                                 .allowed_error = 0.25,
+                                 .measured = true};
+      Threshold<float> codec;
+      codec.prepare(agreed);
+      std::vector<float> x(600, static_cast<float>(codec.threshold()));
+      for (std::size_t i = 0; i < x.size(); i += 2)
+        while (static_cast<double>(x[i]) >= codec.threshold()) x[i] = std::nextafter(x[i], 0.0f);
+      x[1] = 1;
+      Call<Threshold<float>> call{.bound = wring::absolute(0.25)};
+      call.options.operation = operation;
+      const PerRank<float> inputs(static_cast<std::size_t>(ranks), x);
+      for (const AnyAlgorithm& algorithm : all_algorithms(ranks)) {
+        const auto got = collect(algorithm, call, inputs);
+        INFO(describe(call, ranks, algorithm, x.size()));
+        REQUIRE(judge(call, inputs, got, 0.25) == "");
+        REQUIRE(judge(call, inputs, got, 0.2499) != "");
+        REQUIRE(got.results[0][0] == 0);
+      }
+    }
+}
+
 TEST_CASE("threshold: a bound below the rounding of the sum is refused on all ranks", "[collective]") {
   Call<Threshold<float>> call{.bound = wring::absolute(1e-9)};
   const auto got = collect(wring::Ring{}, call, PerRank<float>(3, real_numbers<float>(1000, 1)));
