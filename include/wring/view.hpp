@@ -2,6 +2,7 @@
 #pragma once
 
 #include <wring/view/adaptor.hpp>
+#include <wring/view/common_scale.hpp>
 #include <wring/view/kinds.hpp>
 #include <wring/view/pack.hpp>
 #include <wring/view/scaled.hpp>

@@ -13,6 +13,7 @@
 #include <wring/compressor/packed_words.hpp>
 #include <wring/testing/faulty_transport.hpp>
 #include <wring/transport/simulated.hpp>
+#include <wring/view.hpp>
 
 #include "support/matrix.hpp"
 
@@ -340,4 +341,82 @@ TEST_CASE("native: in virtual time", "[collective][native]") {
   for (const auto& x : data) REQUIRE(std::fabs(x[777] - 28) <= 0.1f);
   REQUIRE(seconds > 2 * 7.0 / 8 * 200000 * 4 / 4 / 12.5e6);
   REQUIRE(seconds < 1);
+}
+
+namespace {
+
+/// SUM of `inputs` in whole numbers of scales that all ranks have in common, by every algorithm; the scales.
+std::vector<float> on_common_scales(const PerRank<float>& inputs, const AnyAlgorithm& algorithm,
+                                    PerRank<float>& results) {
+  const int ranks = static_cast<int>(inputs.size());
+  const std::size_t n = inputs[0].size();
+  InProcess world(ranks);
+  using Greatest = wring::Allreduce<wring::None<float>, wring::InProcessTransport, AnyAlgorithm>;
+  using Sum = wring::Allreduce<PackedWords<float>, wring::InProcessTransport, AnyAlgorithm>;
+  std::deque<Greatest> greatest;
+  std::deque<Sum> sums;
+  PerRank<float> scales(inputs.size(), std::vector<float>(wring::common_scales(n)));
+  results.assign(inputs.size(), std::vector<float>(n));
+  const auto agreed = on_all_ranks(world, [&](int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    const Values<float> s(scales[r].data(), scales[r].size());
+    wring::measure_scales<4>(Exec{}, Values<const float>(inputs[r].data(), n), s);
+    greatest.emplace_back(wring::None<float>{}, world.link(rank), wring::Ring{},
+                          wring::Options{.operation = wring::max});
+    return greatest.back().start(Exec{}, s);
+  });
+  REQUIRE(all_ok(agreed));
+  const auto outcomes = on_all_ranks(world, [&](int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    const Values<const float> s(scales[r].data(), scales[r].size());
+    sums.emplace_back(PackedWords<float>{}, world.link(rank), algorithm,
+                      wring::Options{.ride_along_bytes = 0});
+    return sums.back().start(
+        Exec{}, wring::scaled(Values<const float>(inputs[r].data(), n), s, wring::common_scale_group),
+        wring::scaled(Values<float>(results[r].data(), n), s, wring::common_scale_group),
+        wring::common_scale_bound(ranks));
+  });
+  INFO(describe(outcomes));
+  REQUIRE(all_ok(outcomes));
+  return scales[0];
+}
+
+}  // namespace
+
+TEST_CASE("native: common scales, whose codes add without being decoded", "[collective][native]") {
+  for (const int ranks : {1, 2, 3, 4, 7})
+    for (const std::size_t n : {1, 128, 129, 5000}) {
+      PerRank<float> inputs, results;
+      for (int r = 0; r < ranks; ++r)
+        inputs.push_back(real_numbers<float>(n, static_cast<std::uint64_t>(r) + n));
+      for (auto& x : inputs)  // a group of zeros, one of small numbers, special values
+        for (std::size_t i = 256; i < n && i < 512; ++i) x[i] = i < 384 ? 0 : x[i] * 1e-6f;
+      if (n > 600) inputs[0][600] = std::numeric_limits<float>::infinity();
+      PerRank<float> first;
+      for (const AnyAlgorithm& algorithm :
+           {AnyAlgorithm(Native{}), AnyAlgorithm(wring::Ring{}), AnyAlgorithm(wring::RecursiveDoubling{})}) {
+        INFO(ranks << " ranks, " << n << " values, " << algorithm.name());
+        const std::vector<float> scales = on_common_scales(inputs, algorithm, results);
+        if (first.empty()) first = results;
+        for (const auto& result : results) REQUIRE(same_bits(result, first[0]));
+        for (std::size_t i = 0; i < n; ++i) {
+          double exact = 0, codes = 0, most = 0;
+          for (const auto& x : inputs) exact += x[i];
+          const std::size_t group = i / 128;
+          for (const auto& x : inputs)
+            for (std::size_t k = 128 * group; k < n && k < 128 * group + 128; ++k)
+              if (std::isfinite(x[k])) most = std::max(most, std::fabs(static_cast<double>(x[k])));
+          const double s = scales[group];
+          REQUIRE(std::fabs(7 * s - most) <= 1e-6 * most);
+          if (!std::isfinite(exact)) {
+            REQUIRE(static_cast<double>(first[0][i]) == exact);
+            continue;
+          }
+          for (const auto& x : inputs) codes += s > 0 ? std::nearbyint(static_cast<double>(x[i]) / s) : 0;
+          const double got = static_cast<double>(first[0][i]);
+          REQUIRE(std::fabs(got - exact) <= (ranks <= 4 ? 0.53 : 1.06) * ranks * s);
+          if (ranks <= 4) REQUIRE(std::fabs(got - codes * s) <= s * (1 + 1e-5));  // a tie may go either way
+        }
+      }
+    }
 }

@@ -10,9 +10,8 @@ namespace wring::inline v0::detail {
 #define CHECK(T)                                                                                             \
   template void pack_triangle<T, Device>(const Device&, const T*, const Shape&, std::span<T>);               \
   template void unpack_triangle<T, Device>(const Device&, std::span<const T>, T*, const Shape&);             \
-  template std::size_t divide_by_scale<T, Device>(const Device&, const T*, const ScaleOf<T>::type*,          \
-                                                  std::span<T>);                                             \
-  template void multiply_by_scale<T, Device>(const Device&, std::span<T>, const ScaleOf<T>::type*, double);  \
+  template std::size_t divide_by_scale<T, Device>(const Device&, const T*, const Scales<T>&, std::span<T>);  \
+  template void multiply_by_scale<T, Device>(const Device&, std::span<T>, const Scales<T>&, double);         \
   template ScaleSummary inspect_scales<T, Device>(const Device&, std::span<const ScaleOf<T>::type>);
 WRING_EACH_ELEMENT(CHECK)
 

@@ -27,6 +27,7 @@ template <class T> struct Adaptor {
   bool symmetric = false;
   const Scale* scale = nullptr;
   Shape scale_shape{};
+  std::size_t scale_group = 1;  ///< so many elements that travel one after the other have a scale in common
   bool scaled = false;
 
   bool none() const { return !symmetric && !scaled; }

@@ -27,8 +27,10 @@ template <class V, class S> struct Scaled {
 
   V view;
   S scale;
+  std::size_t group = 1;
   template <class T> void adapt(detail::Adaptor<T>& adaptor) const {
     adaptor.scaled = true, adaptor.scale = scale.data(), adaptor.scale_shape = detail::shape_of(scale);
+    adaptor.scale_group = group;
   }
 };
 
@@ -58,6 +60,20 @@ Scaled<V, S> scaled(const V& view, const S& scale) {
       "wring: the scales of scaled are float, for double elements double");
   static_assert(V::rank() == S::rank(), "wring: view and scale of scaled have as many dimensions");
   return {view, scale};
+}
+
+/// The same with one scale for each `group` elements, counted row by row: those from group * k on have scale(k). `scale` has one dimension,
+/// no gaps, and as many elements as there are groups, begun ones included.
+template <class V, class S>
+  requires(Kokkos::is_view_v<V> && Kokkos::is_view_v<S>)
+Scaled<V, S> scaled(const V& view, const S& scale, std::size_t group) {
+  using T = std::remove_const_t<typename V::value_type>;
+  static_assert(FloatElement<T>, "wring: scaled takes floating-point elements");
+  static_assert(
+      std::is_same_v<std::remove_const_t<typename S::value_type>, typename detail::ScaleOf<T>::type>,
+      "wring: the scales of scaled are float, for double elements double");
+  static_assert(S::rank() == 1, "wring: the scales of groups have one dimension");
+  return {view, scale, group};
 }
 
 /// The same as symmetric(scaled(view, scale)).
@@ -93,11 +109,19 @@ template <class T> struct InspectScales {
   }
 };
 
+/// The scales of elements, by their index.
+template <class T> struct Scales {
+  using Wide = typename ScaleOf<T>::type;
+  const Wide* scale = nullptr;
+  std::size_t group = 1;
+  KOKKOS_FUNCTION Wide operator[](std::size_t i) const { return scale[group == 1 ? i : i / group]; }
+};
+
 /// quotients[i] = x[i] / scale[i]; counts finite elements whose quotient is not. `quotients` may be x.
 template <class T> struct DivideByScale {
   using Wide = typename ScaleOf<T>::type;
   const T* x;
-  const Wide* scale;
+  Scales<T> scale;
   T* quotients;
 
   KOKKOS_FUNCTION void operator()(std::size_t i, std::size_t& overflows) const {
@@ -117,7 +141,7 @@ template <class T> struct DivideByScale {
 template <class T> struct MultiplyByScale {
   using Wide = typename ScaleOf<T>::type;
   T* values;
-  const Wide* scale;
+  Scales<T> scale;
   double error;
 
   KOKKOS_FUNCTION void operator()(std::size_t i) const {
@@ -149,8 +173,7 @@ ScaleSummary inspect_scales(const Exec& exec, std::span<const typename ScaleOf<T
 
 /// Returns how many finite elements have no finite quotient.
 template <class T, class Exec>
-std::size_t divide_by_scale(const Exec& exec, const T* x, const typename ScaleOf<T>::type* scale,
-                            std::span<T> quotients) {
+std::size_t divide_by_scale(const Exec& exec, const T* x, const Scales<T>& scale, std::span<T> quotients) {
   std::size_t overflows = 0;
   if (quotients.empty()) return overflows;
   Kokkos::parallel_reduce(
@@ -160,8 +183,7 @@ std::size_t divide_by_scale(const Exec& exec, const T* x, const typename ScaleOf
 }
 
 template <class T, class Exec>
-void multiply_by_scale(const Exec& exec, std::span<T> values, const typename ScaleOf<T>::type* scale,
-                       double error) {
+void multiply_by_scale(const Exec& exec, std::span<T> values, const Scales<T>& scale, double error) {
   for_each_value("wring::multiply", exec, values.size(), MultiplyByScale<T>{values.data(), scale, error});
 }
 

@@ -68,7 +68,8 @@ template <class Codec, class Link, class Exec> class Operands {
       if (result.flat) continue;
       const std::span<T> out = s_.tensors[i].out;
       if constexpr (FloatElement<T>)
-        if (result.scale) multiply_by_scale<T>(s_.exec, out, result.scale, s_.tensors[i].error);
+        if (result.scale)
+          multiply_by_scale<T>(s_.exec, out, {result.scale, result.scale_group}, s_.tensors[i].error);
       if (result.symmetric)
         unpack_triangle<T>(s_.exec, std::span<const T>(out), result.to, result.shape);
       else
@@ -87,6 +88,7 @@ template <class Codec, class Link, class Exec> class Operands {
     Shape shape;
     bool flat, symmetric;
     const Scale* scale = nullptr;  ///< of the elements that travel
+    std::size_t scale_group = 1;   ///< of so many at a time
     Bytes<typename S::Space> packed_in{}, packed_out{}, packed_scale{};
   };
 
@@ -137,8 +139,8 @@ template <class Codec, class Link, class Exec> class Operands {
       pack<T>(s_.exec, o.in, o.in_shape, flat);
     if constexpr (FloatElement<T>) {
       if (!o.in_adaptor.scaled) return;
-      const std::size_t overflows =
-          divide_by_scale<T>(s_.exec, as_it_lies ? o.in : flat.data(), result.scale, flat);
+      const std::size_t overflows = divide_by_scale<T>(s_.exec, as_it_lies ? o.in : flat.data(),
+                                                       {result.scale, result.scale_group}, flat);
       if (overflows != 0)
         complain(sentence(overflows, " elements divided by their scales exceed the range of their type"));
     }
@@ -148,19 +150,20 @@ template <class Codec, class Link, class Exec> class Operands {
   void take_scale(const Operand<Codec>& o, Tensor<Codec>& tensor, Result& result) {
     if constexpr (FloatElement<T>) {
       const Adaptor<T>& adaptor = o.out_adaptor;
-      const std::size_t n = o.out_size();
-      result.scale = adaptor.scale;
-      if (adaptor.symmetric || !adaptor.scale_shape.flat()) {
+      const bool grouped = adaptor.scale_group != 1;
+      const std::size_t n = grouped ? adaptor.scale_shape.size() : o.out_size();
+      result.scale = adaptor.scale, result.scale_group = adaptor.scale_group;
+      if ((adaptor.symmetric && !grouped) || !adaptor.scale_shape.flat()) {
         result.packed_scale = s_.pool.take(n * sizeof(Scale));
         const std::span<Scale> flat(reinterpret_cast<Scale*>(result.packed_scale.span.data()), n);
-        if (adaptor.symmetric)
+        if (adaptor.symmetric && !grouped)
           pack_triangle<Scale>(s_.exec, adaptor.scale, adaptor.scale_shape, flat);
         else
           pack<Scale>(s_.exec, adaptor.scale, adaptor.scale_shape, flat);
         result.scale = flat.data();
       }
       const ScaleSummary summary = inspect_scales<T>(s_.exec, std::span<const Scale>(result.scale, n));
-      tensor.scaled = true, tensor.scale_hash = summary.hash;
+      tensor.scaled = true, tensor.scale_hash = summary.hash + (adaptor.scale_group - 1);
       if (summary.refused != 0) complain(sentence(summary.refused, " scales are negative, infinite or NaN"));
     }
   }
@@ -178,9 +181,20 @@ template <class Codec, class Link, class Exec> class Operands {
       if (adaptor.symmetric && shape->extent[0] != shape->extent[1])
         complain(
             sentence("a symmetric view has ", shape->extent[0], " rows and ", shape->extent[1], " columns"));
-      if (adaptor.scaled && shape->extent != adaptor.scale_shape.extent)
+      if (adaptor.scaled && adaptor.scale_group == 1 && shape->extent != adaptor.scale_shape.extent)
         complain("a scaled view and its scale have different extents");
+      if (adaptor.scaled && adaptor.scale_group != 1)
+        check_groups(adaptor, packed_size(*shape, adaptor.symmetric));
     }
+  }
+
+  void check_groups(const Adaptor<T>& adaptor, std::size_t elements) {
+    const std::size_t group = adaptor.scale_group;
+    if (group == 0) return complain("the groups of a scaled view have no elements");
+    const std::size_t groups = elements / group + (elements % group != 0 ? 1 : 0);
+    if (adaptor.scale_shape.size() != groups)
+      complain(sentence("a scaled view of ", elements, " elements in groups of ", group, " has ",
+                        adaptor.scale_shape.size(), " scales, not ", groups));
   }
 
   void complain(const std::string& what) {
