@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a user reads who calls a collective in a way that cannot work.
+#include <wring/algorithm/native.hpp>
 #include <wring/collective.hpp>
 #include <wring/collective/checked.hpp>
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/none.hpp>
+#include <wring/compressor/packed_words.hpp>
 #include <wring/transport/in_process.hpp>
 
 namespace {
@@ -17,6 +19,18 @@ struct Padded {
   int b;
 };
 struct NoLink {};
+struct Wordless {
+  using memory_space = Host;
+  struct Request {};
+  int rank() const { return 0; }
+  int size() const { return 1; }
+  Request send(int, int, std::span<const std::byte>) { return {}; }
+  Request receive(int, int, std::span<std::byte>) { return {}; }
+  std::optional<std::size_t> test(Request&) { return std::nullopt; }
+  bool cancel(Request&) { return true; }
+  wring::Session& session() { return session_; }
+  wring::Session session_;
+};
 struct NoAlgorithm {};
 
 [[maybe_unused]] void use(Link& link, wring::InProcess& world) {
@@ -86,6 +100,15 @@ struct NoAlgorithm {};
 // CASE_no_algorithm expects: wring: an Algorithm needs
 #if defined(CASE_no_algorithm)
   wring::Allreduce wrong(wring::None<float>{}, link, NoAlgorithm{});
+#endif
+// CASE_native_without_words first expects: wring: this algorithm lets the transport add up words, but the pieces of this compressor
+#if defined(CASE_native_without_words)
+  wring::Allreduce wrong(wring::Grid<float>{}, link, wring::Native{});
+#endif
+// CASE_native_over_wordless first expects: wring: this algorithm lets the transport add up words, which this transport cannot
+#if defined(CASE_native_over_wordless)
+  Wordless wordless;
+  wring::Allreduce wrong(wring::PackedWords<float>{}, wordless, wring::Native{});
 #endif
 // CASE_element_type_of_grid first expects: wring: the views' element type is not the compressor's value_type
 #if defined(CASE_element_type_of_grid)

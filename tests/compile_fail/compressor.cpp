@@ -138,6 +138,10 @@ struct Codec : Complete {
 #if defined(CASE_plain)
   static constexpr bool plain = true;
 #endif
+// CASE_sums_words expects: wring: a compressor that sums words needs combine
+#if defined(CASE_sums_words)
+  static constexpr bool sums_words = true;
+#endif
   Codec() = default;
 };
 

@@ -91,6 +91,10 @@ struct Link : Complete {
 #if defined(CASE_now)
   void spend(wring::Work, std::size_t) {}
 #endif
+// CASE_sum_words expects: wring: the transport has a member sum_words, which must
+#if defined(CASE_sum_words)
+  void sum_words(std::span<std::uint64_t>) {}
+#endif
 };
 
 }  // namespace

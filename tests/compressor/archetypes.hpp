@@ -52,6 +52,7 @@ enum class Without {
   history_const,
   greatest,
   greatest_const,
+  sums_words,
   count  ///< how many there are
 };
 
@@ -103,8 +104,14 @@ template <Without lacks = Without::nothing> struct Minimal : ValueTypeOf<lacks> 
     requires(lacks == Without::identity_const);
 };
 
+struct SumsWords {
+  static constexpr bool sums_words = true;
+};
+struct SumsNoWords {};
+
 /// All abilities at once.
-template <Without lacks = Without::nothing> struct Able : Minimal<lacks> {
+template <Without lacks = Without::nothing>
+struct Able : Minimal<lacks>, std::conditional_t<lacks == Without::sums_words, SumsNoWords, SumsWords> {
   using typename Minimal<lacks>::V;
   using typename Minimal<lacks>::Size;
   using typename Minimal<lacks>::NoSize;

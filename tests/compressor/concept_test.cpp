@@ -27,6 +27,7 @@ constexpr bool breaks_prepared(Without x) { return breaks_compressor(x) || x == 
 constexpr bool breaks_combining(Without x) {
   return breaks_prepared(x) || between(x, Without::combine, Without::reproducible_const);
 }
+constexpr bool breaks_word_summing(Without x) { return breaks_combining(x) || x == Without::sums_words; }
 constexpr bool breaks_anticipating(Without x) {
   return breaks_combining(x) || between(x, Without::interchangeable, Without::interchangeable_const);
 }
@@ -52,6 +53,7 @@ template <Without lacks> constexpr bool breaks_exactly() {
   static_assert(BoundedCompressor<A> == !breaks_bounded(lacks));
   static_assert(PreparedCompressor<A> == !breaks_prepared(lacks));
   static_assert(CombiningCompressor<A> == !breaks_combining(lacks));
+  static_assert(WordSummingCompressor<A> == !breaks_word_summing(lacks));
   static_assert(AnticipatingCompressor<A> == !breaks_anticipating(lacks));
   static_assert(FinishingCompressor<A> == !breaks_finishing(lacks));
   static_assert(AddingCompressor<A> == !breaks_adding(lacks));
@@ -73,7 +75,7 @@ static_assert(all_archetypes(std::make_index_sequence<static_cast<std::size_t>(W
 static_assert(Compressor<Minimal<>>);
 static_assert(!BoundedCompressor<Minimal<>> && !PreparedCompressor<Minimal<>> &&
               !CombiningCompressor<Minimal<>>);
-static_assert(!AnticipatingCompressor<Minimal<>>);
+static_assert(!AnticipatingCompressor<Minimal<>> && !WordSummingCompressor<Minimal<>>);
 static_assert(!FinishingCompressor<Minimal<>> && !AddingCompressor<Minimal<>> &&
               !FixedSizeCompressor<Minimal<>>);
 static_assert(!ScratchCompressor<Minimal<>> && !CountsFallbacks<Minimal<>> &&

@@ -151,6 +151,11 @@ template <class C, class Exec> constexpr void explain_abilities() {
             } -> std::convertible_to<std::size_t>;
           },
       "wring: combine must return the number of bytes written: see CombiningCompressor in docs/concepts.md");
+  constexpr bool sums = requires { requires C::sums_words; };
+  static_assert(!sums || WordSummingCompressor<C, Exec>,
+                "wring: a compressor that sums words needs combine with all that belongs to it: see "
+                "WordSummingCompressor in "
+                "docs/concepts.md");
   constexpr bool anticipates = requires(C& codec) { codec.interchangeable(codec); };
   static_assert(
       !anticipates || AnticipatingCompressor<C, Exec>,

@@ -189,6 +189,10 @@ template <class Codec, class Exec> class CompressorLaws {
   }
 
   void has_the_size_it_knows(const Codec& codec, const Bytes& piece, std::size_t n) {
+    if constexpr (WordSummingCompressor<Codec, Exec>)
+      if (piece.size() != codec.max_compressed_bytes(n) || piece.size() % 8 != 0)
+        fail("words", "a piece of " + std::to_string(n) + " values has " + std::to_string(piece.size()) +
+                          " bytes: not max_compressed_bytes(), or no whole words");
     if constexpr (FixedSizeCompressor<Codec, Exec>)
       if (piece.size() != codec.compressed_bytes(n))
         fail("fixed size", "compress of " + std::to_string(n) + " values wrote " +
