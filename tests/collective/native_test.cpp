@@ -71,6 +71,40 @@ template <class T> void as_grid(unsigned every, bool specials) {
 
 }  // namespace
 
+TEST_CASE("native: sums of words by a transport: in order, in place, given up, of unequal lengths",
+          "[transport][native]") {
+  constexpr int ranks = 3;
+  InProcess world(ranks, {.eager_limit = 0, .delay = 2, .seed = 3});
+  std::array<std::array<std::vector<std::uint64_t>, 4>, ranks> words;
+  std::array<std::array<wring::InProcessTransport::Request, 4>, ranks> requests;
+  for (std::size_t r = 0; r < ranks; ++r)
+    for (std::size_t k = 0; k < 4; ++k) {
+      words[r][k].assign(k == 3 ? 10 + r : 10 * k + 1, (r + 1) << (62 - k));
+      requests[r][k] = world.link(static_cast<int>(r)).sum_words(words[r][k]);
+      if (r == 1 && k == 1) {  // what it has given still counts
+        REQUIRE(world.link(1).cancel(requests[r][k]));
+        words[r][k].assign(11, 99);
+      }
+    }
+  for (std::size_t r = 0; r < ranks; ++r)
+    for (std::size_t k = 4; k-- > 0;) {
+      auto& link = world.link(static_cast<int>(r));
+      if (r == 1 && k == 1) continue;
+      const auto test = [&] {
+        std::optional<std::size_t> bytes;
+        while (!bytes) bytes = link.test(requests[r][k]);
+        return *bytes;
+      };
+      if (k == 3) {
+        REQUIRE_THROWS_AS(test(), wring::TransportError);
+        continue;
+      }
+      REQUIRE(test() == words[r][k].size() * 8);
+      for (const std::uint64_t word : words[r][k]) REQUIRE(word == std::uint64_t{6} << (62 - k));
+    }
+  REQUIRE(words[1][1] == std::vector<std::uint64_t>(11, 99));
+}
+
 TEST_CASE("native: the bits of Grid, float", "[collective][native]") { as_grid<float>(4, false); }
 TEST_CASE("native: the bits of Grid, with special values", "[collective][native]") {
   as_grid<float>(9, true);
