@@ -176,6 +176,41 @@ TEMPLATE_TEST_CASE("PackedWords: the kernels of devices write and read what thos
       }
 }
 
+TEMPLATE_TEST_CASE("PackedWords: all levels of the instruction set pack and unpack alike",
+                   "[compressor][packed_words]", std::int32_t, std::int64_t) {
+  using namespace wring::detail;
+  using Q = TestType;
+  const packed_words::Kernels<Q> plain = packed_words::kernels_for<Q>(grid::Level::scalar);
+  for (int width = 1; width <= (sizeof(Q) == 4 ? 32 : 64); ++width)
+    for (const std::size_t m : {1, 5, 8, 63, 500, 511, 512}) {
+      const packed_words::Fields fields{width};
+      std::vector<Q> q(512 + packed_words::spare_fields, 77), back(q.size(), 3), other(q.size(), 4);
+      for (std::size_t i = 0; i < m; ++i) {
+        const auto bits =
+            static_cast<std::int64_t>(wring_test::random_bits(static_cast<std::uint64_t>(width), i));
+        q[i] = static_cast<Q>(bits >> (64 - width));
+      }
+      Bytes one(fields.words(m) * 8), two(one.size());
+      plain.pack(q.data(), m, fields, one.data());
+      plain.unpack(one.data(), m, fields, back.data());
+      REQUIRE(std::memcmp(q.data(), back.data(), m * sizeof(Q)) == 0);
+      for (int level = 0; level <= static_cast<int>(grid::best_level()); ++level) {
+        const auto kernels = packed_words::kernels_for<Q>(static_cast<grid::Level>(level));
+        kernels.pack(q.data(), m, fields, two.data());
+        REQUIRE(one == two);
+        std::int64_t most = 0;
+        for (std::size_t i = 0; i < 512; ++i)
+          most = std::max<std::int64_t>(most, std::abs(q[i] == std::numeric_limits<Q>::min() ? 0 : q[i]));
+        if (width < 32 || (width > 32 && width < 63)) {
+          REQUIRE_FALSE(kernels.any_exceeds(q.data(), static_cast<Q>(most)));
+          REQUIRE(kernels.any_exceeds(q.data(), static_cast<Q>(most - 1)));
+        }
+        kernels.unpack(one.data(), m, fields, other.data());
+        REQUIRE(std::memcmp(q.data(), other.data(), m * sizeof(Q)) == 0);
+      }
+    }
+}
+
 TEST_CASE("PackedWords: sums of words are the words of sums, as plain integers say",
           "[compressor][packed_words]") {
   const Sums sums(3, 11, 8, 3.1);  // D = 2, |q| <= 4, |sum| <= 12: fields of 5 bits, 12 in a word

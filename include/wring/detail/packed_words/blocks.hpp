@@ -54,6 +54,7 @@ template <class T, class Q> struct EncodeBlocks {
   const Parameters* parameters;
   std::size_t n;
   std::size_t* too_large;
+  Kernels<Q> kernels;
 
   void operator()(std::size_t task) const {
     const Layout layout = parameters->layout(n);
@@ -72,10 +73,11 @@ template <class T, class Q> struct EncodeBlocks {
     grid::Quanta<Q> quanta;
     encoder.quantise(values, m, quanta);
     std::size_t found = quanta.too_large ? 1 : 0;
-    if (quanta.magnitudes > static_cast<std::make_unsigned_t<Q>>(parameters->most))
+    if (m < block_values) std::fill(quanta.q + m, quanta.q + block_values, Q{0});
+    if (kernels.any_exceeds(quanta.q, static_cast<Q>(parameters->most)))
       for (std::size_t i = 0; i < m; ++i)
         if (quanta.q[i] > parameters->most || quanta.q[i] < -parameters->most) quanta.q[i] = 0, ++found;
-    pack(quanta.q, m, layout.quanta, to);
+    kernels.pack(quanta.q, m, layout.quanta, to);
     if (layout.counter_width == 0) return found + (quanta.special ? 1 : 0);
     write_counters(layout.counters(), 2 * m, to + layout.quanta.words(m) * sizeof(u64), [&](std::size_t i) {
       return (i < m ? quanta.planes[i] : quanta.planes[i - m] >> 1) & 1u;
@@ -89,6 +91,7 @@ template <class T, class Q> struct DecodeBlocks {
   T* y;
   const Parameters* parameters;
   std::size_t n;
+  Kernels<Q> kernels;
 
   void operator()(std::size_t task) const {
     const Layout layout = parameters->layout(n);
@@ -103,7 +106,7 @@ template <class T, class Q> struct DecodeBlocks {
   void decode(const grid::BlockDecoder<T, Q>& decoder, const std::byte* from, std::size_t m,
               const Layout& layout, T* to) const {
     alignas(64) Q q[block_values + spare_fields];
-    unpack(from, m, layout.quanta, q);
+    kernels.unpack(from, m, layout.quanta, q);
     if (m < block_values) std::fill(q + m, q + block_values, Q{0});
     if (parameters->grid.shift != 0) grid::best_kernels().template of<Q>().shift(q, parameters->grid.shift);
     decoder.decode_quanta(q, layout.quanta.width, m, to);
@@ -120,9 +123,10 @@ template <class T, class Q> struct DecodeBlocks {
 template <class T, class Exec> std::size_t encode_blocks(const Exec& exec, std::span<const T> x,
                                                          std::byte* out, const Parameters& p) {
   std::size_t too_large = 0;
+  const grid::Level level = grid::best_level();
   const auto run = [&]<class Q>(Q) {
     for_each_task("wring::encode", exec, x.size(),
-                  EncodeBlocks<T, Q>{x.data(), out, &p, x.size(), &too_large});
+                  EncodeBlocks<T, Q>{x.data(), out, &p, x.size(), &too_large, kernels_for<Q>(level)});
   };
   p.grid.form == GridParameters::Form::int32 ? run(std::int32_t{}) : run(i64{});
   exec.fence("wring::encode");
@@ -131,8 +135,10 @@ template <class T, class Exec> std::size_t encode_blocks(const Exec& exec, std::
 
 template <class T, class Exec>
 void decode_blocks(const Exec& exec, const std::byte* in, std::span<T> y, const Parameters& p) {
+  const grid::Level level = grid::best_level();
   const auto run = [&]<class Q>(Q) {
-    for_each_task("wring::decode", exec, y.size(), DecodeBlocks<T, Q>{in, y.data(), &p, y.size()});
+    for_each_task("wring::decode", exec, y.size(),
+                  DecodeBlocks<T, Q>{in, y.data(), &p, y.size(), kernels_for<Q>(level)});
   };
   p.grid.form == GridParameters::Form::int32 ? run(std::int32_t{}) : run(i64{});
   exec.fence("wring::decode");

@@ -3,51 +3,169 @@
 
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #include <wring/config.hpp>
+#include <wring/detail/grid/level.hpp>
 #include <wring/detail/packed_words/layout.hpp>
 
-/// Quanta of one block into words and back, several words side by side.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
+/// Quanta of one block into words and back, rows of eight words side by side, for each level of the instruction set.
 namespace wring::inline v0::detail::packed_words {
 
-/// Words that are worked on side by side. Reading and writing whole rows of them reaches past the end of a block's quanta.
+/// Whole rows are written past the quanta of a block: they have room for so many more.
 inline constexpr std::size_t row_words = 8, spare_fields = 64 + row_words;
 
-/// `q` has block_values entries; those from m on are zeros.
-template <class Q> void pack(const Q* q, std::size_t m, const Fields& fields, std::byte* out) {
+/// `Bytes` of words of 64 bits, and as many quanta Q.
+template <class Q, int Bytes> struct Part {
+#if WRING_GRID_NATIVE_VECTORS
+  static constexpr int lanes = Bytes / 8;
+  typedef u64 Words __attribute__((vector_size(Bytes)));
+  typedef i64 Signed __attribute__((vector_size(Bytes)));
+  typedef Q Quanta __attribute__((vector_size(lanes * sizeof(Q))));
+  WRING_ALWAYS_INLINE static void load(Words& words, const Q* q) {
+    Quanta some;
+    __builtin_memcpy(&some, q, sizeof some);
+    words = (Words) __builtin_convertvector(some, Signed);
+  }
+  WRING_ALWAYS_INLINE static void store(Q* q, const Words& words) {
+    const Quanta some = __builtin_convertvector((Signed)words, Quanta);
+    __builtin_memcpy(q, &some, sizeof some);
+  }
+#endif
+};
+template <class Q> struct Part<Q, 8> {
+  static constexpr int lanes = 1;
+  using Words = u64;
+  WRING_ALWAYS_INLINE static void load(u64& word, const Q* q) {
+    word = static_cast<u64>(static_cast<i64>(*q));
+  }
+  WRING_ALWAYS_INLINE static void store(Q* q, u64 word) { *q = static_cast<Q>(static_cast<i64>(word)); }
+};
+
+/// What a row adds to words behind the last is not written.
+template <int Bytes, class Q>
+WRING_ALWAYS_INLINE void pack_rows(const Q* q, std::size_t m, const Fields& fields, std::byte* out) {
+  using P = Part<Q, Bytes>;
+  constexpr std::size_t parts = row_words / static_cast<std::size_t>(P::lanes);
   const std::size_t words = fields.words(m);
   for (std::size_t first = 0; first < words; first += row_words) {
-    const std::size_t count = words - first < row_words ? words - first : row_words;
-    u64 row[row_words] = {};
+    typename P::Words row[parts] = {}, some;
     int shift = 0;
     for (std::size_t i = first; i < m; i += words, shift += fields.width) {
-      const std::size_t there = m - i < count ? m - i : count;
-      if (there == row_words)
-        for (std::size_t l = 0; l < row_words; ++l)
-          row[l] += static_cast<u64>(static_cast<i64>(q[i + l])) << shift;
-      else
-        for (std::size_t l = 0; l < there; ++l)
-          row[l] += static_cast<u64>(static_cast<i64>(q[i + l])) << shift;
+      const Q* from = q + i;
+      Q last[row_words] = {};
+      if (m - i < row_words) {
+        std::memcpy(last, from, (m - i) * sizeof(Q));
+        from = last;
+      }
+      for (std::size_t p = 0; p < parts; ++p) {
+        P::load(some, from + p * static_cast<std::size_t>(P::lanes));
+        row[p] += some << shift;
+      }
     }
+    const std::size_t count = words - first < row_words ? words - first : row_words;
     std::memcpy(out + first * sizeof(u64), row, count * sizeof(u64));
   }
 }
 
-/// `q` has room for spare_fields entries more than values.
-template <class Q> void unpack(const std::byte* in, std::size_t m, const Fields& fields, Q* q) {
+/// With half a field's range added to every field none is negative, and each can be cut out by itself. The rows of one field are followed by
+/// those of the next, so that what is written past the end of one is overwritten.
+template <int Bytes, class Q>
+WRING_ALWAYS_INLINE void unpack_rows(const std::byte* in, std::size_t m, const Fields& fields, Q* q) {
+  using P = Part<Q, Bytes>;
+  constexpr std::size_t parts = row_words / static_cast<std::size_t>(P::lanes);
   const std::size_t words = fields.words(m);
-  const int rest = 64 - fields.width;
-  for (std::size_t first = 0; first < words; first += row_words) {
-    const std::size_t count = words - first < row_words ? words - first : row_words;
-    u64 row[row_words] = {};
-    std::memcpy(row, in + first * sizeof(u64), count * sizeof(u64));
-    for (std::size_t i = first; i < m; i += words)
-      for (std::size_t l = 0; l < row_words; ++l) {
-        const i64 lowest = static_cast<i64>(row[l] << rest) >> rest;
-        row[l] = rest == 0 ? 0 : (row[l] - static_cast<u64>(lowest)) >> fields.width;
-        if (l < count) q[i + l] = static_cast<Q>(lowest);
+  const u64 half = u64{1} << (fields.width - 1), mask = fields.mask();
+  u64 halves = 0, from[row_words];
+  for (std::size_t k = 0; k < fields.per_word(); ++k)
+    halves += half << (k * static_cast<std::size_t>(fields.width));
+  int shift = 0;
+  for (std::size_t begin = 0; begin < m; begin += words, shift += fields.width)
+    for (std::size_t first = 0; first < words; first += row_words) {
+      const std::size_t count = words - first < row_words ? words - first : row_words;
+      typename P::Words row[parts];
+      if (count == row_words) {
+        std::memcpy(row, in + first * sizeof(u64), sizeof row);
+      } else {
+        std::memcpy(from, in + first * sizeof(u64), count * sizeof(u64));
+        std::memset(from + count, 0, (row_words - count) * sizeof(u64));
+        std::memcpy(row, from, sizeof row);
       }
+      for (std::size_t p = 0; p < parts; ++p)
+        P::store(q + begin + first + p * static_cast<std::size_t>(P::lanes),
+                 (((row[p] + halves) >> shift) & mask) - half);
+    }
+}
+
+/// Whether any of the quanta of a block exceeds `most` in magnitude: most - q or most + q is then negative.
+template <int Bytes, class Q> WRING_ALWAYS_INLINE bool any_exceeds(const Q* q, Q most) {
+  using U = std::make_unsigned_t<Q>;
+  using V = typename grid::NativeOf<U, Bytes == 8 ? static_cast<int>(sizeof(Q)) : Bytes>::type;
+  constexpr std::size_t lanes = sizeof(V) / sizeof(Q);
+  const U limit = static_cast<U>(most);
+  V signs{}, some;
+  for (std::size_t i = 0; i < block_values; i += lanes) {
+    std::memcpy(&some, q + i, sizeof some);
+    signs |= (limit - some) | (limit + some);
   }
+  U each[lanes], all = 0;
+  std::memcpy(each, &signs, sizeof signs);
+  for (const U sign : each) all |= sign;
+  return all >> (8 * sizeof(Q) - 1) != 0;
+}
+
+template <class Q> struct Kernels {
+  bool (*any_exceeds)(const Q* q, Q most);
+  void (*pack)(const Q* q, std::size_t m, const Fields& fields, std::byte* out);
+  void (*unpack)(const std::byte* in, std::size_t m, const Fields& fields, Q* q);
+};
+
+#define WRING_PACKED_WORDS_LEVEL(NAME, TARGET, BYTES)                                                        \
+  template <class Q> struct NAME {                                                                           \
+    TARGET WRING_GRID_NOINLINE static bool any_exceeds(const Q* q, Q most) {                                 \
+      return packed_words::any_exceeds<BYTES>(q, most);                                                      \
+    }                                                                                                        \
+    TARGET WRING_GRID_NOINLINE static void pack(const Q* q, std::size_t m, const Fields& f,                  \
+                                                std::byte* out) {                                            \
+      pack_rows<BYTES>(q, m, f, out);                                                                        \
+    }                                                                                                        \
+    TARGET WRING_GRID_NOINLINE static void unpack(const std::byte* in, std::size_t m, const Fields& f,       \
+                                                  Q* q) {                                                    \
+      unpack_rows<BYTES>(in, m, f, q);                                                                       \
+    }                                                                                                        \
+  };
+#define WRING_PACKED_WORDS_NO_TARGET
+WRING_PACKED_WORDS_LEVEL(ScalarLevel, WRING_PACKED_WORDS_NO_TARGET, 8)
+#if WRING_GRID_X86_64
+WRING_PACKED_WORDS_LEVEL(Avx2Level, __attribute__((target("avx2"))), 32)
+WRING_PACKED_WORDS_LEVEL(Avx512Level, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2"))), 64)
+#elif WRING_GRID_NATIVE_VECTORS
+WRING_PACKED_WORDS_LEVEL(Vector16Level, WRING_PACKED_WORDS_NO_TARGET, 16)
+#endif
+#undef WRING_PACKED_WORDS_NO_TARGET
+#undef WRING_PACKED_WORDS_LEVEL
+
+/// Those of a level that this machine can run.
+template <class Q> Kernels<Q> kernels_for([[maybe_unused]] grid::Level level) {
+#if WRING_GRID_X86_64
+  if (level == grid::Level::avx512)
+    return {Avx512Level<Q>::any_exceeds, Avx512Level<Q>::pack, Avx512Level<Q>::unpack};
+  if (level == grid::Level::avx2)
+    return {Avx2Level<Q>::any_exceeds, Avx2Level<Q>::pack, Avx2Level<Q>::unpack};
+#elif WRING_GRID_NATIVE_VECTORS
+  if (level == grid::Level::vector16)
+    return {Vector16Level<Q>::any_exceeds, Vector16Level<Q>::pack, Vector16Level<Q>::unpack};
+#endif
+  return {ScalarLevel<Q>::any_exceeds, ScalarLevel<Q>::pack, ScalarLevel<Q>::unpack};
 }
 
 }  // namespace wring::inline v0::detail::packed_words
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
