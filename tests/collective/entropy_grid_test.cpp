@@ -66,3 +66,21 @@ TEST_CASE("EntropyGrid<double> gives Grid's bits", "[collective][entropy]") {
 TEST_CASE("EntropyGrid<half_t> gives Grid's bits", "[collective][entropy]") {
   same_as_grid<wring::half_t>(5, 0.2, {1, 700, 5000}, 11);
 }
+
+// The sum of a node of one, two or three ranks is as wide as can be when its entropy stage comes.
+TEST_CASE("EntropyGrid: sums that were added in the wide form are coded and finished",
+          "[collective][entropy]") {
+  for (int ranks = 2; ranks <= 6; ++ranks)
+    for (const std::size_t n : {1, 900, 40000})
+      for (unsigned variant = 4; variant < (n > 1000 ? 5u : 8u); ++variant) {
+        Call<EntropyGrid<float>> call{.codec = codec_for<float>(variant)};
+        call.bound = wring::absolute(1e-3), call.options.ride_along_bytes = 0;
+        const auto inputs = make_inputs<float>(call, ranks, n, false, [](std::size_t k, std::uint64_t seed) {
+          return real_numbers<float>(k, seed);
+        });
+        INFO(ranks << " ranks, " << n << " values, variant " << variant);
+        for (const AnyAlgorithm& algorithm : {AnyAlgorithm(wring::Hierarchical<>(ranks)),
+                                              AnyAlgorithm(wring::Hierarchical<>((ranks + 1) / 2))})
+          REQUIRE(judge(call, inputs, collect(algorithm, call, inputs), 1e-3) == "");
+      }
+}

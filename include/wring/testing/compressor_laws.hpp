@@ -419,6 +419,21 @@ template <class Codec, class Exec> class CompressorLaws {
     const auto expected = calls_.decode(two, ab, n), decoded = calls_.decode(two, *mixed, n);
     if (expected && decoded && !same_bytes<T>(*expected, *decoded))
       fail("wide", "a wide and a coded piece combine to other values than two coded ones (" + c.where + ")");
+    finishes_wide(c, wide, *a, values[1], ab, n);
+  }
+
+  /// A sum that was added in the wide form becomes the result that a coded one becomes.
+  void finishes_wide(Case& c, Case& wide, const Bytes& a, const std::vector<T>& second, const Bytes& ab,
+                     std::size_t n) {
+    const auto b = calls_.encode(wide, second);
+    const auto sum = b ? calls_.combine(wide, a, *b, n, 2) : std::nullopt;
+    const auto finished = sum ? calls_.finish(c, *sum, n, 2) : std::nullopt,
+               expected = calls_.finish(c, ab, n, 2);
+    if (!finished || !expected) return;
+    Case last = Calls::with(c, Phase::final, 2);
+    const auto result = calls_.decode(last, *finished, n), other = calls_.decode(last, *expected, n);
+    if (result && other && !same_bytes<T>(*result, *other))
+      fail("wide", "a wide sum finishes to other values than a coded one (" + c.where + ")");
   }
 
   void decodes_to_the_result(Case& c, const std::vector<std::vector<T>>& values, const Bytes& sum,
