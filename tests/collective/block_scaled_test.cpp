@@ -4,7 +4,7 @@
 
 #include <wring/compressor/block_scaled.hpp>
 
-#include "support/matrix.hpp"
+#include "collective/group_cases.hpp"
 
 using namespace wring_test;
 using wring::BlockScaled;
@@ -99,4 +99,66 @@ TEST_CASE("block scaled: 4 bits are an eighth of the bytes and a little more", "
   const wring::Report& report = got.outcomes[0].report;
   REQUIRE(report.bytes_raw == 65536 * 4);
   REQUIRE(report.bytes_sent <= 65536 / 2 + 65536 / 64 + report.messages * 192 + 1024);
+}
+
+namespace {
+
+/// Scales of 1 for each term of a sum: multiples of them are kept, what lies between is rounded.
+std::vector<float> far_below_a_scale(std::size_t n, std::uint64_t /*seed*/) {
+  std::vector<float> x(n, 0.05f);
+  for (std::size_t i = 0; i < n; i += 128) x[i] = 7;
+  return x;
+}
+
+struct Rounded {
+  double mean = 0;
+  bool all_zero = true;
+};
+Rounded without_peaks(const std::vector<float>& x) {
+  Rounded rounded;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] >= 7) continue;
+    rounded.mean += x[i], ++count;
+    rounded.all_zero = rounded.all_zero && x[i] == 0;
+  }
+  rounded.mean /= static_cast<double>(count);
+  return rounded;
+}
+
+}  // namespace
+
+TEST_CASE("block scaled: tensors of a group round in their own way, with their own seeds", "[collective]") {
+  using Codec = BlockScaled<float, 4>;
+  const Codec first({.rounding = wring::StochasticRounding{1}}),
+      second({.rounding = wring::StochasticRounding{2}});
+  unsigned number = 0;
+  for (const int ranks : {2, 3, 4})
+    for (const AnyAlgorithm& algorithm : all_algorithms(ranks))
+      for (const wring::Collective collective :
+           {wring::Collective::allreduce,
+            number++ % 2 ? wring::Collective::allgather : wring::Collective::broadcast}) {
+        const std::size_t n = 4096;
+        const auto result = collect_group<Codec>(algorithm,
+                                                 {.collective = collective,
+                                                  .options = {.segment_bytes = 2048, .step = 3},
+                                                  .lengths = Lengths(4, n * static_cast<std::size_t>(ranks)),
+                                                  .own = {first, std::nullopt, second, first}},
+                                                 ranks, far_below_a_scale);
+        INFO(name_of(collective) << ", " << ranks << " ranks, " << algorithm.name()
+                                 << describe(result.outcomes));
+        REQUIRE(all_ok(result.outcomes));
+        const auto of = [&](std::size_t item) { return result.tensors[item].got.results[0]; };
+        if (result.outcomes[0].report.encodings == 0) continue;  // all ranks are on one node
+        REQUIRE(without_peaks(of(1)).all_zero);  // the operation's compressor takes the nearest
+        for (const std::size_t item : {0, 2, 3}) REQUIRE(!without_peaks(of(item)).all_zero);
+        REQUIRE(!same_bits(of(0), of(2)));
+        REQUIRE(!same_bits(of(0), of(3)));  // its place in the group is another one
+        if (wring::reduces(collective)) continue;
+        for (const std::size_t item : {0, 2, 3})  // one encoding: right on average
+          REQUIRE(std::fabs(without_peaks(of(item)).mean - 0.05) <= 5 * std::sqrt(0.05 * 0.95 / n));
+        if (collective == wring::Collective::broadcast)
+          REQUIRE(same_bits(of(0),
+                            collect(algorithm, result.tensors[0].call, result.tensors[0].inputs).results[0]));
+      }
 }

@@ -6,7 +6,7 @@
 
 #include <wring/compressor/entropy_grid.hpp>
 
-#include "support/matrix.hpp"
+#include "collective/group_cases.hpp"
 
 using namespace wring_test;
 using wring::EntropyGrid;
@@ -65,6 +65,25 @@ TEST_CASE("EntropyGrid<double> gives Grid's bits", "[collective][entropy]") {
 }
 TEST_CASE("EntropyGrid<half_t> gives Grid's bits", "[collective][entropy]") {
   same_as_grid<wring::half_t>(5, 0.2, {1, 700, 5000}, 11);
+}
+
+TEST_CASE("EntropyGrid: tensors of a group with stages, steps and bounds of their own have the bits that "
+          "they have alone",
+          "[collective][entropy]") {
+  unsigned number = 0;
+  for (const int ranks : {2, 5})
+    for (const AnyAlgorithm& algorithm : all_algorithms(ranks)) {
+      const wring::Collective collective = collectives[number++ % 4];
+      const auto result = run_group<EntropyGrid<float>>(
+          algorithm,
+          {.collective = collective,
+           .lengths = {900, 3, 1300, 0, 513},
+           .bounds = {wring::absolute(1e-3), wring::absolute(0.1)},
+           .own = {codec_for<float>(4), std::nullopt, codec_for<float>(2), codec_for<float>(7)}},
+          ranks);
+      INFO(name_of(collective) << ", " << algorithm.name());
+      REQUIRE(as_alone(algorithm, result));
+    }
 }
 
 // The sum of a node of one, two or three ranks is as wide as can be when its entropy stage comes.

@@ -2,6 +2,7 @@
 // Several tensors in one operation: each with its own shape and bound, in one set of messages.
 #include <catch2/catch_test_macros.hpp>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -146,7 +147,11 @@ TEST_CASE("group: ranks that disagree on the number of tensors, or on the bound 
   };
   REQUIRE(all_failed(run({1, 1}, {1, 1, 1}), wring::Cause::mismatch));
   REQUIRE(all_failed(run({1, 1}, {1}), wring::Cause::mismatch));
-  REQUIRE(all_failed(run({1, 1, 2}, {1, 1, 3}), wring::Cause::mismatch));
+  const auto outcomes = run({1, 1, 2}, {1, 1, 3});
+  REQUIRE(all_failed(outcomes, wring::Cause::mismatch));
+  for (const Outcome& o : outcomes)
+    REQUIRE(o.text ==
+            "the ranks disagree on the error bound (or scale): rank 0 and rank 1 differ, first on tensor 2");
   REQUIRE(all_ok(run({1, 1, 2}, {1, 1, 2})));
 }
 
@@ -215,6 +220,7 @@ class Noting {
   explicit Noting(int option, std::shared_ptr<std::vector<Note>> notes = nullptr)
       : option_(option), notes_(std::move(notes)) {}
 
+  int option() const { return option_; }
   wring::Identity identity() const { return {"noting", 1, "option=" + std::to_string(option_)}; }
   std::size_t max_compressed_bytes(std::size_t n) const { return plain_.max_compressed_bytes(n); }
   std::size_t compressed_bytes(std::size_t n) const { return plain_.compressed_bytes(n); }
@@ -326,8 +332,65 @@ TEST_CASE("group: options are compared, not where they come from", "[collective]
   CHECK(all_ok(sum_configured({{5, {5}}, {5, {{}}}})));
 }
 
+TEST_CASE("group: a ratio that is known beforehand is that of all tensors together", "[collective][group]") {
+  struct Sized : Noting {
+    using Noting::Noting;
+    std::size_t compressed_bytes(std::size_t n) const { return n * static_cast<std::size_t>(option()); }
+  };
+  using wring::detail::Tensor;
+  std::vector<Tensor<Sized>> tensors(2);
+  tensors[0].total = 100, tensors[1].total = 300;
+  const auto ratio = [&] {
+    return *wring::detail::fixed_ratio(std::span<const Tensor<Sized>>(tensors), Sized(8));
+  };
+  CHECK(ratio() == 1);
+  tensors[1].codec.emplace(2), tensors[1].codec_hash = 1;
+  CHECK(ratio() == 400.0 * 8 / (100 * 8 + 300 * 2));
+  tensors[0].total = tensors[1].total = 0;
+  CHECK(ratio() == 1);
+}
+
 TEST_CASE("group: an argument that is wrong comes before a disagreement", "[collective][group]") {
   const auto outcomes = sum_configured({{0, {1, 2}}, {0, {1, 3}, {1, -1}}});
   INFO(describe(outcomes));
   CHECK(all_failed(outcomes, wring::Cause::argument, 1));
+}
+
+TEST_CASE(
+    "a lossy and an exact operation share a link, in flight at once; what is small goes to the exact one",
+    "[collective][cases]") {
+  constexpr std::size_t minimum = 1024;
+  for (const AnyAlgorithm& algorithm : all_algorithms(2)) {
+    InProcess world(2, {.eager_limit = 0, .delay = 2, .seed = 3});
+    std::deque<wring::Allreduce<Grid<double>, InProcessTransport, AnyAlgorithm>> lossy;
+    std::deque<wring::Allreduce<None<double>, InProcessTransport, AnyAlgorithm>> exact;
+    std::vector<View> large, small;
+    std::vector<wring::Request> large_requests, small_requests;
+    for (int rank = 0; rank < 2; ++rank) {
+      lossy.emplace_back(Grid<double>{}, world.link(rank), algorithm);
+      exact.emplace_back(None<double>{}, world.link(rank), algorithm);
+      const auto start = [&](const View& x) {
+        return x.size() < minimum ? exact.back().start(Exec{}, x)
+                                  : lossy.back().start(Exec{}, x, wring::absolute(1e-2));
+      };
+      const auto seed = static_cast<std::uint64_t>(rank);
+      large.push_back(view_of(real_numbers<double>(minimum, seed)));
+      small.push_back(view_of(real_numbers<double>(minimum - 1, seed)));
+      large_requests.push_back(start(large.back()));
+      small_requests.push_back(start(small.back()));
+    }
+    const auto of_small = complete(world, small_requests), of_large = complete(world, large_requests);
+    INFO(algorithm.name() << describe(of_small) << describe(of_large));
+    REQUIRE((all_ok(of_small) && all_ok(of_large)));
+    const auto a = real_numbers<double>(minimum, 0), b = real_numbers<double>(minimum, 1);
+    std::size_t rounded = 0;
+    for (std::size_t rank = 0; rank < 2; ++rank)
+      for (std::size_t i = 0; i < minimum; ++i) {
+        if (i < minimum - 1) REQUIRE(small[rank](i) == a[i] + b[i]);
+        REQUIRE(std::abs(large[rank](i) - (a[i] + b[i])) <= 1e-2);
+        rounded += large[rank](i) != a[i] + b[i];
+      }
+    CHECK(rounded > minimum);
+    CHECK((of_small[0].report.compressor == "none" && of_large[0].report.compressor == "grid"));
+  }
 }

@@ -8,7 +8,7 @@
 #include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>
 
-#include "support/matrix.hpp"
+#include "collective/group_cases.hpp"
 
 using namespace wring_test;
 using wring::Lossless;
@@ -119,4 +119,25 @@ TEST_CASE("lossless: infinities, NaN and subnormals of the 16-bit types arrive a
     for (std::size_t r = 0; r < 2; ++r)
       a[r].emplace_back().bits = half[i % 8], b[r].emplace_back().bits = bfloat[i % 8];
   gathered(a), gathered(b);
+}
+
+TEST_CASE("lossless: tensors of a group, with compressors of their own or without, keep every bit",
+          "[collective][lossless]") {
+  for (const wring::Collective collective : {wring::Collective::allgather, wring::Collective::broadcast})
+    for (const AnyAlgorithm& algorithm : all_algorithms(3)) {
+      const auto result = collect_group<Lossless<float>>(
+          algorithm,
+          {.collective = collective, .lengths = {700, 0, 3, 1300}, .own = {Lossless<float>(), std::nullopt}},
+          3, mixture<float>);
+      INFO(name_of(collective) << ", " << algorithm.name() << describe(result.outcomes));
+      REQUIRE(all_ok(result.outcomes));
+      REQUIRE(as_alone(algorithm, result));
+      for (const auto& t : result.tensors)
+        if (collective == wring::Collective::broadcast)
+          for (const auto& got : t.got.results) REQUIRE(same_bits(got, t.inputs[2]));
+    }
+  for (const AnyAlgorithm& algorithm : all_algorithms(4))
+    run_group<Lossless<float>>(algorithm,
+                               {.lengths = {700, 3, 1300}, .own = {std::nullopt, Lossless<float>()}}, 4,
+                               4 * 4 * 4 * 0x1p-24);
 }

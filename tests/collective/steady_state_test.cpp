@@ -129,7 +129,7 @@ long later_allocations(const Codec& codec, const Algorithm& algorithm, int ranks
   return Repeated(ranks, start).later_allocations(polled);
 }
 
-/// A group of three tensors, then the other collectives, with `Grid`.
+/// A group of three tensors, one of them with a compressor of its own, then the other collectives, with `Grid`.
 template <class Schedule> void check_others(const Schedule& schedule, wring::Bound bound) {
   constexpr int ranks = 4;
   InProcess world(ranks, without_copies);
@@ -148,10 +148,14 @@ template <class Schedule> void check_others(const Schedule& schedule, wring::Bou
     small.push_back(filled(10, r)), medium.push_back(filled(3000, r)), large.push_back(filled(20000, r));
     part.push_back(filled(5000, r));
   }
-  const auto reduce = [&](std::size_t r) {
-    return sums[r].start(Exec{}, wring::group(wring::item(small[r], bound), wring::item(medium[r], bound),
-                                              wring::item(large[r], wring::absolute(0.1))));
+  const wring::Grid<float> smooth(wring::Grid<float>::Options{.delta = true});
+  const auto group = [&](std::size_t r) {
+    return wring::group(wring::item(small[r], bound), wring::item(medium[r], bound).with(smooth),
+                        wring::item(large[r], wring::absolute(0.1)));
   };
+  std::vector<decltype(group(0))> groups;
+  for (std::size_t r = 0; r < ranks; ++r) groups.push_back(group(r));
+  const auto reduce = [&](std::size_t r) { return sums[r].start(Exec{}, groups[r]); };
   const auto scatter = [&](std::size_t r) { return scatters[r].start(Exec{}, large[r], part[r], bound); };
   const auto gather = [&](std::size_t r) { return gathers[r].start(Exec{}, part[r], large[r], bound); };
   const auto broadcast = [&](std::size_t r) { return broadcasts[r].start(Exec{}, large[r], 1, bound); };

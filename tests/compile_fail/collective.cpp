@@ -56,6 +56,10 @@ struct NoAlgorithm {};
 #if defined(CASE_element_type)
   sum(exec, doubles);
 #endif
+// CASE_own_compressor first expects: wring: an item's own compressor must be of the same type as the operation's
+#if defined(CASE_own_compressor)
+  sum(exec, wring::group(wring::item(data).with(wring::Cast<wring::half_t>{})));
+#endif
 // CASE_mixed_types first expects: wring: input and output must have the same element type
 #if defined(CASE_mixed_types)
   sum(exec, doubles, data);

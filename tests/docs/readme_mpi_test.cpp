@@ -83,6 +83,15 @@ TEST_CASE("the code of README.md does what it says") {
        wring::group(wring::item(weights, wring::absolute(1e-4)), wring::item(biases, wring::absolute(1e-6))));
   wring::allreduce(exec, in, wring::absolute(1e-4), link);
   REQUIRE(all_within(weights, average, 1e-4));
+
+  const Vector field = filled("field", 5000, own);
+  const wring::Grid<float> smooth({.delta = true});
+  const auto tensors =
+      wring::group(wring::item(weights, wring::absolute(1e-4)),              // the compressor of `mean`
+                   wring::item(field, wring::absolute(1e-6)).with(smooth));  // one of its own
+  report = mean(exec, tensors);
+  REQUIRE(all_within(field, average, 1e-6));
+
   REQUIRE(all_within(biases, average, 1e-6));
   REQUIRE(all_within(in, sum, 1e-4));
 }

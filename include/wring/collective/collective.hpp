@@ -93,8 +93,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
                                                          Items& items) {
     expect_channels();
     expect_idle();
-    auto views = detail::plain_items<Exec>(items);
-    using Engine = detail::ViewExecution<Codec, Link, Exec, decltype(views)>;
+    using Engine = detail::ViewExecution<Codec, Link, Exec, decltype(detail::plain_items<Exec>(items))>;
     auto [engine, held] = engines_.template take<Engine>();
     detail::Job& job = engine->job();
     job.task = {collective, root}, job.options = options_, job.failure = {};
@@ -116,7 +115,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
         detail::bring_up_to_date<Exec>(item.in), detail::bring_up_to_date<Exec>(item.out);
         detail::mark_modified<Exec>(item.out);
       });
-      engine->set_views(std::move(views), link_->rank(), link_->size());
+      engine->set_views(detail::plain_items<Exec>(items), link_->rank(), link_->size());
       if constexpr (AdaptiveAlgorithm<Schedule>) {
         adapt(job, engine->shared().tensors, ratio);
         engine->follow(planned().plan, planned().number);
