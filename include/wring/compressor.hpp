@@ -14,3 +14,4 @@
 #include <wring/compressor/packed_words.hpp>
 #include <wring/compressor/threshold.hpp>
 #include <wring/compressor/top_k.hpp>
+#include <wring/random.hpp>

@@ -11,6 +11,7 @@
 #include <wring/detail/grid/level.hpp>
 #include <wring/detail/random/philox.hpp>
 #include <wring/detail/random/rows.hpp>
+#include <wring/random.hpp>
 
 using namespace wring;
 using namespace wring::detail;
@@ -116,4 +117,34 @@ TEST_CASE("bits of successive places are balanced", "[detail][random]") {
     for (std::size_t bit = 0; bit < 128; ++bit) set[bit] += (words.word[bit / 32] >> (bit % 32)) & 1u;
   }
   for (const int n : set) CHECK(std::abs(n - count / 2) <= 5 * std::sqrt(count / 4.0));
+}
+
+TEST_CASE("what authors of compressors draw depends on the place in the tensor, not on how it was cut",
+          "[detail][random]") {
+  const Context whole{.step = 5, .item = 2, .first = 0, .count = 1000};
+  const Context part{.step = 5, .item = 2, .first = 130, .count = 870};
+  const RandomDraws a = RandomDraws::of_encoding(7, 1, whole), b = RandomDraws::of_encoding(7, 1, part);
+  std::set<std::uint32_t> all;
+  double sum = 0;
+  for (std::uint64_t i = 0; i < 870; ++i) {
+    REQUIRE(a.bits(130 + i) == b.bits(i));
+    REQUIRE(a.four((130 + i) / 4).bits[(130 + i) % 4] == b.bits(i));
+    REQUIRE((b.uniform(i) >= 0 && b.uniform(i) < 1 &&
+             b.uniform(i) * 0x1p24f == static_cast<float>(b.bits(i) >> 8)));
+    all.insert(b.bits(i)), sum += b.uniform(i);
+  }
+  CHECK(all.size() == 870);
+  CHECK(std::abs(sum / 870 - 0.5) <= 5 * std::sqrt(1.0 / 12 / 870));
+}
+
+TEST_CASE("authors' numbers are others for another purpose, and others than the library's own",
+          "[detail][random]") {
+  const Context c{.step = 1};
+  CHECK(RandomDraws::of_encoding(7, 0, c).bits(0) != RandomDraws::of_encoding(7, 1, c).bits(0));
+  CHECK(RandomDraws::of_encoding(7, 0, c).bits(0) !=
+        RandomStream::of_encoding(7, Purpose::rounding, c).words(0, 0).word[0]);
+  CHECK(RandomDraws::shared(7, 0, {.phase = Phase::own, .rank = 0, .step = 1}).bits(9) ==
+        RandomDraws::shared(7, 0, {.phase = Phase::hop, .rank = 3, .terms = 2, .step = 1}).bits(9));
+  CHECK(RandomDraws::of_encoding(7, 0, {.rank = 1}).bits(9) !=
+        RandomDraws::of_encoding(7, 0, {.rank = 2}).bits(9));
 }
