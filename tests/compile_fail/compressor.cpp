@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a user reads whose compressor lacks something.
 #include <wring/compressor/cast.hpp>
+#if defined(CASE_block_scaled_bits)
+#include <wring/compressor/block_scaled.hpp>
+#endif
 #include <wring/detail/compressor_diagnostics.hpp>
 
 namespace {
@@ -159,6 +162,10 @@ struct Codec : Complete {
 // CASE_cast_to_itself first expects: wring: a Cast to the type that the values already have
 #if defined(CASE_cast_to_itself)
   wring::detail::explain_compressor<wring::Cast<wring::half_t, wring::half_t>>();
+#endif
+// CASE_block_scaled_bits first expects: wring: BlockScaled takes 2, 3, 4, 5, 6 or 8 bits
+#if defined(CASE_block_scaled_bits)
+  wring::detail::explain_compressor<wring::BlockScaled<float, 7>>();
 #endif
 }
 

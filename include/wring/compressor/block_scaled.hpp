@@ -45,9 +45,9 @@ template <int Bits> inline constexpr bool is_block_scaled_width =
 ///
 /// Promises no bound, since s depends on the data. Sums are decoded, added, and encoded again on each hop; with stochastic rounding they
 /// stay right on average. The options must be equal on all ranks. Computes in float (double for doubles); needs no memory.
-template <FloatElement T, int Bits>
-  requires is_block_scaled_width<Bits>
-class BlockScaled {
+template <FloatElement T, int Bits> class BlockScaled {
+  static_assert(is_block_scaled_width<Bits>, "wring: BlockScaled takes 2, 3, 4, 5, 6 or 8 bits for a value");
+
  public:
   using value_type = T;
 
