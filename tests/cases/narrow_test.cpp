@@ -233,3 +233,32 @@ TEST_CASE("unsigned integers in the upper half of their range are not taken for 
   for (std::size_t i = 0; i < 512; ++i) bytes[i] = i % 2 ? 128 : 127, others[i] = i % 2 ? 127 : 128;
   integers_are_exact<std::uint8_t>(bytes, others);
 }
+
+TEST_CASE("values in groups err by no more than their own group's scale allows, wherever the group lies",
+          "[cases][narrow]") {
+  const auto check = []<class T>(T) {
+    constexpr std::size_t n = 16384, group = 128;
+    std::vector<T> x = real_numbers<T>(n, 1);
+    for (std::size_t i = 0; i < n; ++i)  // scales that differ by far
+      x[i] = to_element<T>(std::ldexp(as_double(x[i]), static_cast<int>(i / group % 9) - 4));
+    const Case<T> all{.inputs = {x, x}, .bound = absolute(1e-2), .collectives = {Collective::broadcast}};
+    everywhere(all, [&](const AnyCompressor<T>& compressor, const AnyCall<T>&, const Collected<T>& got) {
+      if (!compressor.name.starts_with("block_scaled")) return;
+      REQUIRE(all_ok(got.outcomes));
+      const int bits = compressor.name.find("bits=8") != std::string::npos ? 8 : 4;
+      const bool nearest = compressor.name.find("nearest") != std::string::npos;
+      for (std::size_t first = 0; first < n; first += group) {
+        double most = 0;
+        for (std::size_t i = first; i < first + group; ++i) most = std::max(most, std::abs(as_double(x[i])));
+        const double scale = most / ((1 << (bits - 1)) - 1) * (1 + 0x1p-7);  // the next bfloat16
+        const double allowed = (nearest ? 0.5 : 1) * scale + FloatTraits<T>::unit_roundoff * 2 * most;
+        for (std::size_t i = first; i < first + group; ++i)
+          REQUIRE(std::abs(as_double(got.results[1][i]) - as_double(x[i])) <= allowed);
+      }
+    });
+  };
+  check(float{});
+  check(double{});
+  check(half_t{});
+  check(bhalf_t{});
+}
