@@ -32,14 +32,20 @@ struct ByteScaled {
   }
 
   void decompress(const auto&, std::span<const std::byte> bytes, std::span<float> x, const auto&) const {
+    const double scale = scale_of(bytes, x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = value(bytes[sizeof scale + i], scale);
+  }
+
+  static double scale_of(std::span<const std::byte> bytes, std::size_t n) {
     double scale = 1;
-    if (bytes.size() != sizeof scale + x.size()) throw wring::CodecError("byte_scaled: wrong size");
+    if (bytes.size() != sizeof scale + n) throw wring::CodecError("byte_scaled: wrong size");
     std::memcpy(&scale, bytes.data(), sizeof scale);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const int code = static_cast<signed char>(bytes[sizeof scale + i]);
-      const float special = code == 127 ? NAN : std::copysign(INFINITY, static_cast<float>(code));
-      x[i] = std::abs(code) > 125 ? special : static_cast<float>(code * scale);
-    }
+    return scale;
+  }
+  static float value(std::byte byte, double scale) {
+    const int code = static_cast<signed char>(byte);
+    const float special = code == 127 ? NAN : std::copysign(INFINITY, static_cast<float>(code));
+    return std::abs(code) > 125 ? special : static_cast<float>(code * scale);
   }
 
   /// Half a scale, and the rounding to float. Thus a bound on results can be asked for, and is kept.
