@@ -8,7 +8,7 @@
 
 #include <wring/compressor/concept.hpp>
 #include <wring/compressor/grid.hpp>
-#include <wring/detail/entropy/piece.hpp>
+#include <wring/detail/entropy/direct.hpp>
 #include <wring/detail/spaces.hpp>
 #include <wring/error.hpp>
 
@@ -63,21 +63,28 @@ template <FloatElement T> class EntropyGrid {
     requires detail::RunsOnHost<Exec>
   std::size_t compress(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
                        const Context& context) {
-    return write(exec, 0, bytes, context,
-                 [&](std::span<std::byte> piece) { return grid_.compress(exec, values, piece, context); });
+    return compress(exec, values, bytes, context, detail::entropy::AsTheyAre{});
   }
 
   template <class Exec>
     requires detail::RunsOnHost<Exec>
   void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
                   const Context& context) const {
-    grid_.decompress(exec, read(exec, bytes, 0, context), values, context);
+    if (const auto stored = detail::entropy::stored_piece(bytes))
+      return grid_.decompress(exec, *stored, values, context);
+    detail::entropy::expect_piece(quanta_are_coded());
+    detail::entropy::decode_values(exec, bytes, values, grid_.parameters(context),
+                                   Grid<T>::is_streamed(context));
   }
 
   template <class Exec>
     requires detail::RunsOnHost<Exec>
   std::size_t combine(const Exec& exec, std::span<const std::byte> a, std::span<const std::byte> b,
                       std::span<std::byte> out, const Context& context) const {
+    if (codes(context) && quanta_are_coded() && !grid_.parameters_.delta && adds(context.operation) &&
+        !detail::entropy::stored_piece(a) && !detail::entropy::stored_piece(b))
+      return detail::entropy::combine_pieces(exec, a, b, context.count, grid_.parameters(context), out,
+                                             tables);
     const std::span<const std::byte> first = read(exec, a, 0, context), second = read(exec, b, 1, context);
     return write(exec, 2, out, context, [&](std::span<std::byte> piece) {
       return grid_.combine(exec, first, second, piece, context);
@@ -98,6 +105,24 @@ template <FloatElement T> class EntropyGrid {
   }
 
  private:
+  static constexpr detail::entropy::Tables tables = detail::entropy::Tables::where_smaller;
+
+  bool quanta_are_coded() const {
+    return grid_.prepared_ && grid_.parameters_.form == detail::GridParameters::Form::int32;
+  }
+
+  /// `change` is asked for the values of each block.
+  template <class Exec, class Change>
+  std::size_t compress(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
+                       const Context& context, const Change& change) {
+    if (codes(context) && quanta_are_coded())
+      return detail::entropy::encode_values<T>(exec, values, grid_.parameters(context), bytes, tables, change,
+                                               grid_.fallback_blocks_);
+    return detail::entropy::store_piece(bytes, context.count, [&](std::span<std::byte> piece) {
+      return grid_.compress(exec, values, piece, context);
+    });
+  }
+
   std::size_t room(std::size_t n) const { return detail::grid::padded(grid_.max_compressed_bytes(n)); }
 
   /// Whether a call writes through the entropy stage.
@@ -119,8 +144,7 @@ template <FloatElement T> class EntropyGrid {
   template <class Exec>
   std::size_t encode(const Exec& exec, std::span<const std::byte> piece, std::span<std::byte> out,
                      const Context& context) const {
-    return detail::entropy::encode_piece<T>(exec, piece, context.count, grid_.parameters_, out,
-                                            detail::entropy::Tables::where_smaller);
+    return detail::entropy::encode_piece<T>(exec, piece, context.count, grid_.parameters_, out, tables);
   }
 
   /// The Grid piece that `bytes` stand for: a part of them where it is stored.

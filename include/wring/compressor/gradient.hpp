@@ -115,6 +115,8 @@ template <FloatElement T> class Gradient {
                        const Context& context) {
     const detail::gradient::Shape shape = this->shape(context);
     if (!shape.changes()) return entropy_.compress(exec, values, bytes, inner(context));
+    if (entropy_.codes(context) && entropy_.quanta_are_coded())
+      return entropy_.compress(exec, values, bytes, context, detail::gradient::ShapeBlock<T>{shape});
     const Context rest = inner(context);
     T* const shaped = reinterpret_cast<T*>(context.scratch.data());
     detail::gradient::shape_values(exec, shape, values, shaped);
@@ -188,7 +190,8 @@ template <FloatElement T> class Gradient {
     detail::gradient::Shape s{.dead = dead_};
     const auto d = step();
     if (!d || !draws()) return s;
-    s.draws = true, s.step = *d, s.inverse = 1 / *d, s.first = context.first;
+    s.draws = true, s.kernels = detail::gradient::best_draw_kernels(), s.step = *d, s.inverse = 1 / *d,
+    s.first = context.first;
     s.random = detail::RandomStream::of_encoding(std::get<StochasticRounding>(options_.rounding).seed,
                                                  detail::Purpose::rounding, context);
     return s;

@@ -48,13 +48,92 @@ inline std::size_t largest_piece(std::size_t bytes, std::size_t n) {
 /// The first byte of a chunk: sums of the following.
 inline constexpr unsigned coded_chunk = 1, special_chunk = 2;
 
+inline void expect_piece(bool holds) {
+  if (!holds) throw CodecError("an entropy-coded piece is damaged");
+}
+
+/// The integers of a chunk, with the predictor its residues, and what goes with them.
+struct ChunkQuanta {
+  alignas(64) i32 q[chunk_values];
+  std::byte planes[grid_blocks_per_chunk * grid::planes_bytes];
+  std::size_t n = 0, specials = 0;  ///< values; blocks with planes
+  u64 special = 0;                  ///< which
+  i32 base = 0;                     ///< with the predictor: of the first block
+  u32 previous = 0;                 ///< with the predictor: the last quantum
+
+  /// Room for the planes of the block that comes next.
+  std::byte* add_planes(std::size_t block) {
+    special |= u64{1} << block;
+    return planes + grid::planes_bytes * specials++;
+  }
+
+  /// With the predictor: the block at q + at has come, with this base. Its first residue, which is 0, becomes the step from the block
+  /// before.
+  void join(std::size_t at, i32 block_base) {
+    const u32 own = static_cast<u32>(block_base);
+    if (at == 0)
+      base = block_base;
+    else
+      q[at] = static_cast<i32>(own - previous);
+    previous = own;
+    for (std::size_t i = 1; i < grid::block_values; ++i) previous += static_cast<u32>(q[at + i]);
+  }
+
+  /// The inverse, for blocks in order: the base of the block of m values at q + at, whose first residue becomes 0.
+  i32 part(std::size_t at, std::size_t m) {
+    if (at == 0)
+      previous = static_cast<u32>(base);
+    else
+      previous += static_cast<u32>(q[at]);
+    const i32 own = static_cast<i32>(previous);
+    q[at] = 0;
+    for (std::size_t i = 1; i < m; ++i) previous += static_cast<u32>(q[at + i]);
+    return own;
+  }
+
+  /// Writes the chunk; returns the number of bytes, 0 where there is too little room.
+  std::size_t write(bool delta, std::span<std::byte> out, Tables tables) const {
+    const std::size_t before =
+        1 + (delta ? sizeof base : 0) + (special ? sizeof special + grid::planes_bytes * specials : 0);
+    if (out.size() <= before) return 0;
+    const std::size_t coded = encode_chunk(q, n, out.subspan(before), tables);
+    if (coded == 0) return 0;
+    std::byte* to = out.data();
+    *to++ = static_cast<std::byte>(coded_chunk | (special ? special_chunk : 0));
+    if (delta) std::memcpy(to, &base, sizeof base), to += sizeof base;
+    if (special) {
+      std::memcpy(to, &special, sizeof special);
+      std::memcpy(to + sizeof special, planes, grid::planes_bytes * specials);
+    }
+    return before + coded;
+  }
+
+  /// Reads a chunk of `count` values in `blocks` blocks that `write` has written, its first byte `form`; zeros behind them. Throws CodecError where it is damaged.
+  void read(bool delta, unsigned form, std::span<const std::byte> in, std::size_t blocks, std::size_t count) {
+    const auto take = [&](std::size_t bytes) {
+      expect_piece(in.size() >= bytes);
+      const std::byte* from = in.data();
+      in = in.subspan(bytes);
+      return from;
+    };
+    special = 0, n = count;
+    if (delta) std::memcpy(&base, take(sizeof base), sizeof base);
+    if (form & special_chunk) std::memcpy(&special, take(sizeof special), sizeof special);
+    expect_piece(blocks == 64 || special >> blocks == 0);
+    specials = static_cast<std::size_t>(std::popcount(special));
+    if (specials != 0)
+      std::memcpy(planes, take(grid::planes_bytes * specials), grid::planes_bytes * specials);
+    decode_chunk(in, q, n);
+    std::fill(q + n, q + blocks * grid::block_values, 0);
+  }
+};
+
 /// Takes the chunks of a Grid piece to coded ones.
 struct ChunkEncoder {
   const grid::Kernels& kernels;
   grid::ReadHead<i32> head;
   std::size_t element;  ///< bytes of a value, for raw blocks
   Tables tables;
-  int widest;  ///< bits of a quantum: no block has more
 
   /// Bytes of the payload of blocks [first, last).
   std::size_t payload(std::size_t first, std::size_t last) const {
@@ -68,16 +147,11 @@ struct ChunkEncoder {
     return 1 + (last - first) * (head.delta ? 1 + sizeof(i32) : 1) + payload(first, last);
   }
 
-  /// Writes blocks [first, last), whose `payload` bytes begin at `offset`, into `out`, which has stored_bytes(first, last). Returns the
-  /// size, and leaves in `payload` what the decoder will write.
-  std::size_t encode(std::size_t first, std::size_t last, std::size_t offset, std::span<std::byte> out,
-                     std::size_t& payload) const {
-    std::size_t saved = 0;
-    const std::size_t size = encode_quanta(first, last, offset, out, saved);
-    if (size != 0) {
-      payload -= saved;
-      return size;
-    }
+  /// Writes blocks [first, last), whose payload begins at `offset`, into `out`, which has stored_bytes(first, last). Returns the size.
+  std::size_t encode(std::size_t first, std::size_t last, std::size_t offset,
+                     std::span<std::byte> out) const {
+    const std::size_t size = encode_quanta(first, last, offset, out);
+    if (size != 0) return size;
     std::byte* to = out.data();
     *to++ = std::byte{0};
     const auto put = [&](const std::byte* from, std::size_t bytes) {
@@ -86,63 +160,25 @@ struct ChunkEncoder {
     put(head.piece + first, last - first);
     if (head.delta)
       put(head.piece + head.layout.bases_at + first * sizeof(i32), (last - first) * sizeof(i32));
-    put(head.piece + head.layout.payload_at + offset, payload);
+    put(head.piece + head.layout.payload_at + offset, payload(first, last));
     return out.size();
   }
 
  private:
-  /// What a block of the greatest width, which may only have been asked for by `wide`, is longer than need be.
-  std::size_t saved_bytes(const grid::Source<i32>& source, const i32* q) const {
-    if (source.width() < widest) return 0;
-    const u32 ored = kernels.words.measure(q);
-    const int needed = grid::width_of<i32>(ored, ored != 0 || kernels.words.any(q));
-    return grid::packed_bytes<i32>(source.m, source.width()) - grid::packed_bytes<i32>(source.m, needed);
-  }
-
-  std::size_t encode_quanta(std::size_t first, std::size_t last, std::size_t offset, std::span<std::byte> out,
-                            std::size_t& saved) const {
-    alignas(64) i32 q[chunk_values];
-    std::byte planes[grid_blocks_per_chunk * grid::planes_bytes];
-    u64 special = 0;
-    std::size_t specials = 0, n = 0;
-    u32 previous = 0;
-    for (std::size_t b = first; b < last; ++b, n += grid::block_values) {
+  std::size_t encode_quanta(std::size_t first, std::size_t last, std::size_t offset,
+                            std::span<std::byte> out) const {
+    ChunkQuanta chunk;
+    for (std::size_t b = first; b < last; ++b) {
       const grid::Source<i32> source = head.source(b, offset);
       if (source.width() == static_cast<int>(grid::raw_width)) return 0;
-      grid::unpack_block(kernels.words, source, q + n);
-      saved += saved_bytes(source, q + n);
-      if (source.special()) {
-        special |= u64{1} << (b - first);
-        std::memcpy(planes + grid::planes_bytes * specials++, source.payload, grid::planes_bytes);
-      }
-      if (head.delta) join(q + n, source, b == first, previous);
+      const std::size_t at = (b - first) * grid::block_values;
+      grid::unpack_block(kernels.words, source, chunk.q + at);
+      if (source.special()) std::memcpy(chunk.add_planes(b - first), source.payload, grid::planes_bytes);
+      if (head.delta) chunk.join(at, source.base);
       offset += head.bytes(b, element);
     }
-    n = n - grid::block_values + head.layout.values_in(last - 1);
-    const std::size_t before =
-        1 + (head.delta ? sizeof(i32) : 0) + (special ? sizeof special + grid::planes_bytes * specials : 0);
-    if (out.size() <= before) return 0;
-    const std::size_t coded = encode_chunk(q, n, out.subspan(before), tables);
-    if (coded == 0) return 0;
-    std::byte* to = out.data();
-    *to++ = static_cast<std::byte>(coded_chunk | (special ? special_chunk : 0));
-    if (head.delta) {
-      const i32 base = head.source(first, 0).base;
-      std::memcpy(to, &base, sizeof base), to += sizeof base;
-    }
-    if (special) {
-      std::memcpy(to, &special, sizeof special);
-      std::memcpy(to + sizeof special, planes, grid::planes_bytes * specials);
-    }
-    return before + coded;
-  }
-
-  /// The first residue of a block, which is 0, becomes the step from the block before.
-  static void join(i32* q, const grid::Source<i32>& source, bool is_first, u32& previous) {
-    const u32 base = static_cast<u32>(source.base);
-    if (!is_first) q[0] = static_cast<i32>(base - previous);
-    previous = base;
-    for (std::size_t i = 1; i < grid::block_values; ++i) previous += static_cast<u32>(q[i]);
+    chunk.n = (last - first - 1) * grid::block_values + head.layout.values_in(last - 1);
+    return chunk.write(head.delta, out, tables);
   }
 };
 
@@ -157,87 +193,65 @@ struct ChunkDecoder {
   /// `in` says.
   void decode(std::span<const std::byte> in, std::size_t first, std::size_t last, std::size_t offset,
               std::size_t payload) const {
-    expect(!in.empty());
+    expect_piece(!in.empty());
     const auto form = static_cast<unsigned>(in[0]);
-    expect(form <= (coded_chunk | special_chunk) && form != special_chunk);
+    expect_piece(form <= (coded_chunk | special_chunk) && form != special_chunk);
     if (form & coded_chunk)
-      decode_quanta(in.subspan(1), form & special_chunk, first, last, offset, payload);
+      decode_quanta(in.subspan(1), form, first, last, offset, payload);
     else
       copy(in.subspan(1), first, last, offset, payload);
   }
 
  private:
-  static void expect(bool holds) {
-    if (!holds) throw CodecError("an entropy-coded piece is damaged");
-  }
   std::byte* payload_at(std::size_t offset) const { return head.piece + head.layout.payload_at + offset; }
 
   void copy(std::span<const std::byte> in, std::size_t first, std::size_t last, std::size_t offset,
             std::size_t payload) const {
     const std::size_t blocks = last - first, bases = head.delta ? blocks * sizeof(i32) : 0;
-    expect(in.size() == blocks + bases + payload);
+    expect_piece(in.size() == blocks + bases + payload);
     std::size_t sum = 0;
     for (std::size_t b = first; b < last; ++b) {
       const auto d = static_cast<unsigned>(in[b - first]), width = d & grid::width_mask;
-      expect(d < 128 && (width <= 32 || (d == grid::raw_width && raw_blocks)));
+      expect_piece(d < 128 && (width <= 32 || (d == grid::raw_width && raw_blocks)));
       sum += grid::payload_bytes<i32>(d, head.layout.values_in(b), element);
     }
-    expect(sum == payload);
+    expect_piece(sum == payload);
     std::memcpy(head.piece + first, in.data(), blocks);
     if (bases)
       std::memcpy(head.piece + head.layout.bases_at + first * sizeof(i32), in.data() + blocks, bases);
     std::memcpy(payload_at(offset), in.data() + blocks + bases, payload);
   }
 
-  void decode_quanta(std::span<const std::byte> in, bool specials, std::size_t first, std::size_t last,
+  void decode_quanta(std::span<const std::byte> in, unsigned form, std::size_t first, std::size_t last,
                      std::size_t offset, std::size_t payload) const {
-    const auto take = [&](std::size_t bytes) {
-      expect(in.size() >= bytes);
-      const std::byte* from = in.data();
-      in = in.subspan(bytes);
-      return from;
-    };
-    u32 base = 0;
-    u64 special = 0;
-    if (head.delta) std::memcpy(&base, take(sizeof base), sizeof base);
-    if (specials) std::memcpy(&special, take(sizeof special), sizeof special);
+    ChunkQuanta chunk;
     const std::size_t blocks = last - first;
-    expect(blocks == 64 || special >> blocks == 0);
-    const std::byte* planes = take(grid::planes_bytes * static_cast<std::size_t>(std::popcount(special)));
-    const std::size_t n = (blocks - 1) * grid::block_values + head.layout.values_in(last - 1);
-    alignas(64) i32 q[chunk_values];
-    decode_chunk(in, q, n);
-    std::fill(q + n, q + blocks * grid::block_values, 0);
+    chunk.read(head.delta, form, in, blocks,
+               (blocks - 1) * grid::block_values + head.layout.values_in(last - 1));
     const std::size_t end = offset + payload;
+    const std::byte* planes = chunk.planes;
     for (std::size_t b = first; b < last; ++b) {
-      const bool has_planes = special >> (b - first) & 1;
-      offset += write(q + (b - first) * grid::block_values, b, b == first, base,
-                      has_planes ? planes : nullptr, offset, end);
+      const bool has_planes = chunk.special >> (b - first) & 1;
+      offset += write(chunk, b, (b - first) * grid::block_values, has_planes ? planes : nullptr, offset, end);
       if (has_planes) planes += grid::planes_bytes;
     }
-    expect(offset == end);
+    expect_piece(offset == end);
   }
 
-  /// Writes one block; returns its bytes.
-  std::size_t write(i32* q, std::size_t b, bool is_first, u32& base, const std::byte* codes,
+  /// Writes block b, which is at q + at; returns its bytes.
+  std::size_t write(ChunkQuanta& chunk, std::size_t b, std::size_t at, const std::byte* codes,
                     std::size_t offset, std::size_t end) const {
     const std::size_t m = head.layout.values_in(b);
-    grid::Written<i32> w;
-    if (head.delta) {
-      if (!is_first) base += static_cast<u32>(q[0]);
-      w.base = static_cast<i32>(base);
-      q[0] = 0;
-      for (std::size_t i = 1; i < m; ++i) base += static_cast<u32>(q[i]);
-    }
+    i32* const q = chunk.q + at;
+    const i32 base = head.delta ? chunk.part(at, m) : 0;
     const u32 ored = kernels.words.measure(q);
     const int width = grid::width_of<i32>(ored, ored != 0 || kernels.words.any(q));
-    expect(offset + grid::packed_bytes<i32>(m, width) + (codes ? grid::planes_bytes : 0) <= end);
+    expect_piece(offset + grid::packed_bytes<i32>(m, width) + (codes ? grid::planes_bytes : 0) <= end);
     grid::Planes planes;
     if (codes) planes.read(codes, m);
-    const i32 first_base = w.base;
-    w = grid::emit(kernels.words, grid::Widths{32, false}, q, ored, m, codes ? &planes : nullptr,
-                   payload_at(offset));
-    w.base = first_base;
+    grid::Written<i32> w = grid::emit(kernels.words, grid::Widths{32, false}, q, ored, m,
+                                      codes ? &planes : nullptr, payload_at(offset));
+    w.base = base;
     head.set(b, w);
     return w.bytes;
   }
@@ -276,9 +290,8 @@ struct EncodeChunks {
       const std::size_t first = layout.first_block(chunk), last = layout.last_block(chunk);
       const std::size_t most = encoder.stored_bytes(first, last), payload = encoder.payload(first, last);
       const std::span<std::byte> slot = out.subspan(layout.chunks_at() + at.out + p.out, most);
-      std::size_t decoded = payload;
-      const std::size_t size = encoder.encode(first, last, at.a + p.a, slot, decoded);
-      ChunkSizes{static_cast<u32>(size), static_cast<u32>(decoded)}.write(out.data(), chunk);
+      const std::size_t size = encoder.encode(first, last, at.a + p.a, slot);
+      ChunkSizes{static_cast<u32>(size), static_cast<u32>(payload)}.write(out.data(), chunk);
       p.a += payload, p.out += most;
     }
     return p;
@@ -341,10 +354,6 @@ template <class Make> std::size_t store_piece(std::span<std::byte> out, std::siz
   return PieceLayout::head_bytes + make(out.subspan(PieceLayout::head_bytes));
 }
 
-inline void expect_piece(bool holds) {
-  if (!holds) throw CodecError("an entropy-coded piece is damaged");
-}
-
 /// The Grid piece in a stored one, or in one of no values.
 inline std::optional<std::span<const std::byte>> stored_piece(std::span<const std::byte> in) {
   if (in.empty()) return in;
@@ -353,6 +362,14 @@ inline std::optional<std::span<const std::byte>> stored_piece(std::span<const st
                            [](std::byte b) { return b == std::byte{0}; }));
   if (in[0] != static_cast<std::byte>(PieceForm::stored)) return std::nullopt;
   return in.subspan(PieceLayout::head_bytes);
+}
+
+/// Throws CodecError unless the chunks of a coded piece have the bytes that their sizes announce.
+inline void expect_coded(std::span<const std::byte> in, const PieceLayout& layout) {
+  expect_piece(layout.blocks != 0 && in.size() >= layout.chunks_at());
+  std::size_t sum = 0;
+  for (std::size_t chunk = 0; chunk < layout.chunks; ++chunk) sum += ChunkSizes::read(in.data(), chunk).bytes;
+  expect_piece(sum == in.size() - layout.chunks_at());
 }
 
 /// Codes a Grid piece of n values of T at `out`, where largest_piece(piece.size(), n) bytes have room. Returns the size; throws CodecError
@@ -370,8 +387,7 @@ std::size_t encode_piece(const Exec& exec, std::span<const std::byte> piece, std
   write_head(out, PieceForm::coded);
   const PieceLayout layout(n);
   const grid::ReadHead<i32> head{piece.data(), quanta, p.delta};
-  const EncodeChunks body{
-      {grid::best_kernels(), head, sizeof(T), tables, grid::widths_of<i32>(p).widest}, layout, out};
+  const EncodeChunks body{{grid::best_kernels(), head, sizeof(T), tables}, layout, out};
   grid::for_runs(exec, "wring::encode", layout.chunks, grid::RunBody(body), 1);
   return body.close_up();
 }

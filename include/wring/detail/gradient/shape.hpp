@@ -1,51 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <Kokkos_Core.hpp>
-
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <type_traits>
 
-#include <wring/detail/grid/parameters.hpp>
+#include <wring/detail/grid/layout.hpp>
+#include <wring/detail/grid/level.hpp>
 #include <wring/detail/random/philox.hpp>
+#include <wring/detail/random/rows.hpp>
 #include <wring/detail/value_kernels.hpp>
 #include <wring/narrow.hpp>
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
 /// What is done to values before the grid rounds them to its nearest multiples.
 namespace wring::inline v0::detail::gradient {
+
+#if WRING_GRID_NATIVE_VECTORS
+/// Rounds groups of 128 floats to drawn multiples of the step, as `ShapeBlock::drawn` does. False where a value is too large for that in
+/// binary32: below 2^19 steps products, remainders and the parts that are drawn are exact.
+WRING_ALWAYS_INLINE bool draw_floats(const float* x, const RandomRows& rows, float step, float inverse,
+                                     float* y) {
+  typedef float F __attribute__((vector_size(64)));
+  typedef std::int32_t I __attribute__((vector_size(64)));
+  constexpr float magic = 0x1.8p23f;
+  const F limit = F{} + 0x1p19f * step;
+  const I step_bits = (I)(F{} + step), limit_bits = (I)limit;
+  I within = I{} - 1;
+  for (int k = 0; k < 8; ++k) {
+    F v;
+    I word, bits;
+    std::memcpy(&v, x + 16 * k, sizeof v), std::memcpy(&word, rows.row[k % 4], sizeof word);
+    const I draw = k < 4 ? word & 0xffff : word >> 16 & 0xffff;
+    F q = (v * inverse + magic) - magic, rest = v - q * step;
+    bits = (I)rest >> 31;  // all ones below 0
+    q += __builtin_convertvector(bits, F), rest += (F)(bits & step_bits);
+    const F part = (__builtin_convertvector(draw, F) + 0.5f) * (0x1p-16f * step);
+    q -= __builtin_convertvector((I)(part - rest) >> 31, F);
+    v = q * step;
+    std::memcpy(&bits, x + 16 * k, sizeof bits);
+    within &= (bits & 0x7fffffff) < limit_bits;
+    std::memcpy(y + 16 * k, &v, sizeof v);
+  }
+  std::int32_t all = -1;
+  for (int l = 0; l < 16; ++l) all &= within[l];
+  return all != 0;
+}
+#define WRING_GRADIENT_LEVEL(NAME, TARGET)                                                                   \
+  TARGET __attribute__((noinline)) inline bool NAME(const float* x, const RandomRows& rows, float step,      \
+                                                    float inverse, float* y) {                               \
+    return draw_floats(x, rows, step, inverse, y);                                                           \
+  }
+WRING_GRADIENT_LEVEL(draw_floats_16, )
+#if WRING_GRID_X86_64
+WRING_GRADIENT_LEVEL(draw_floats_32, __attribute__((target("avx2,fma,bmi2"))))
+WRING_GRADIENT_LEVEL(draw_floats_64,
+                     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2"))))
+#endif
+#undef WRING_GRADIENT_LEVEL
+#endif
+
+/// What draws need, as this machine does it fastest: random numbers for 16 counters at a time, and a group of floats, or nullptr.
+struct DrawKernels {
+  void (*rows)(Words4 counter, RandomKey key, RandomRows& rows);
+  bool (*floats)(const float* x, const RandomRows& rows, float step, float inverse, float* y);
+};
+inline DrawKernels best_draw_kernels() {
+#if WRING_GRID_X86_64
+  if (grid::can_run(grid::Level::avx512)) return {random_rows_64, draw_floats_64};
+  if (grid::can_run(grid::Level::avx2)) return {random_rows_32, draw_floats_32};
+  return {random_rows_16, draw_floats_16};
+#elif WRING_GRID_NATIVE_VECTORS
+  return {random_rows, draw_floats_16};
+#else
+  return {random_rows, nullptr};
+#endif
+}
 
 /// How: magnitudes below `dead` become 0; or every value one of the multiples on either side of it, drawn.
 struct Shape {
   double dead = 0;
   bool draws = false;
   RandomStream random{};
+  DrawKernels kernels{};
   double step = 1, inverse = 1;
   std::uint64_t first = 0;  ///< index of the first value within its tensor
 
   bool changes() const { return draws || dead > 0; }
 };
 
-/// Shapes values_per_task values per index.
-template <class T> struct ShapeValues {
+/// Shapes blocks of 512 values.
+template <class T> struct ShapeBlock {
   using Wide = typename FloatTraits<T>::Wide;
   Shape shape;
-  const T* values;
-  T* shaped;
-  std::size_t count;
 
-  void operator()(std::size_t task) const {
-    const std::size_t begin = task * values_per_task, end = std::min(begin + values_per_task, count);
+  /// Values of block b, m of them, as they are to be rounded: in `shaped`.
+  const T* operator()(const T* x, std::size_t b, std::size_t m, T* shaped) const {
     if (shape.draws)
-      draw(begin, end);
+      draw(x, b * grid::block_values, m, shaped);
     else
-      zero(begin, end);
+      zero(x, m, shaped);
+    return shaped;
   }
 
  private:
-  static constexpr std::size_t group_values = 128;
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+  static constexpr std::size_t group_values = 128, lanes = 16;
   static constexpr int digits = FloatTraits<T>::unit_roundoff == 0x1p-53   ? 53
                                 : FloatTraits<T>::unit_roundoff == 0x1p-24 ? 24
                                 : FloatTraits<T>::unit_roundoff == 0x1p-11 ? 11
@@ -54,47 +124,95 @@ template <class T> struct ShapeValues {
   static constexpr double most_steps =
       static_cast<double>(std::uint64_t{1} << (digits - 2 < 48 ? digits - 2 : 48));
 
-  void zero(std::size_t begin, std::size_t end) const {
-    const Wide dead = static_cast<Wide>(shape.dead);
-    for (std::size_t i = begin; i < end; ++i) {
-      const Wide x = widen(values[i]);
-      shaped[i] = x < dead && x > -dead ? T() : values[i];
+  void zero(const T* __restrict x, std::size_t m, T* __restrict shaped) const {
+    const Bits least = least_kept();
+    if (m == grid::block_values)
+      for (std::size_t i = 0; i < grid::block_values; ++i) shaped[i] = kept(x[i], least);
+    else
+      for (std::size_t i = 0; i < m; ++i) shaped[i] = kept(x[i], least);
+  }
+
+  /// Patterns of magnitudes are in the order of the magnitudes.
+  Bits least_kept() const {
+    const T rounded = narrow<T>(shape.dead);
+    return static_cast<Bits>(std::bit_cast<Bits>(rounded) +
+                             (static_cast<double>(widen(rounded)) < shape.dead));
+  }
+  /// By a mask: a branch would be taken at random.
+  WRING_ALWAYS_INLINE static T kept(T x, Bits least) {
+    constexpr Bits magnitude = static_cast<Bits>(~Bits{0}) >> 1;
+    const Bits bits = std::bit_cast<Bits>(x);
+    const Bits mask = static_cast<Bits>(Bits{0} - static_cast<Bits>((bits & magnitude) >= least));
+    return std::bit_cast<T>(static_cast<Bits>(bits & mask));
+  }
+
+  /// Draws belong to places in the tensor, wherever pieces begin.
+  void draw(const T* x, std::size_t begin, std::size_t m, T* shaped) const {
+    for (std::size_t i = 0; i < m;) {
+      const std::uint64_t place = shape.first + begin + i, group = place / group_values * group_values;
+      const std::size_t in_group = static_cast<std::size_t>(place - group),
+                        count = std::min(group_values - in_group, m - i);
+      RandomRows rows;
+      shape.kernels.rows(shape.random.counter(group, 0), shape.random.key(), rows);
+      if (count == group_values && draw_quickly(x + i, rows, shaped + i)) {
+        i += count;
+        continue;
+      }
+      std::uint16_t draws[group_values];
+      for (std::size_t k = 0; k < group_values / 2; ++k) {
+        const std::uint32_t word = rows.row[k / lanes][k % lanes];
+        draws[k] = static_cast<std::uint16_t>(word);
+        draws[k + group_values / 2] = static_cast<std::uint16_t>(word >> 16);
+      }
+      for (std::size_t k = 0; k < count; ++k) shaped[i + k] = drawn(x[i + k], draws[in_group + k]);
+      i += count;
     }
   }
 
-  /// Draws belong to places in the tensor, wherever pieces and tasks begin.
-  void draw(std::size_t begin, std::size_t end) const {
-    for (std::size_t i = begin; i < end;) {
-      const std::uint64_t place = shape.first + i, group = place / group_values * group_values;
-      const std::size_t in_group = static_cast<std::size_t>(place - group),
-                        m = std::min(group_values - in_group, end - i);
-      Words4 words[16];
-      for (std::uint32_t lane = 0; lane < 16; ++lane) words[lane] = shape.random.words(group, lane);
-      for (std::size_t k = in_group; k < in_group + m; ++k, ++i) {
-        const std::uint32_t word = words[k % 16].word[k / 16 % 4];
-        shaped[i] = drawn(values[i], (word >> (k < 64 ? 0 : 16)) & 0xffffu);
-      }
-    }
+  bool draw_quickly(const T* x, const RandomRows& rows, T* shaped) const {
+    if constexpr (std::is_same_v<T, float>)
+      if (shape.kernels.floats != nullptr && shape.step > 0x1p-100 && shape.step < 0x1p100)
+        return shape.kernels.floats(x, rows, static_cast<float>(shape.step),
+                                    static_cast<float>(shape.inverse), shaped);
+    return false;
   }
 
   /// The upper multiple if its part of the way exceeds (draw + 1/2) / 2^16. The remainder is exact, as in `grid::quantum`.
-  T drawn(T value, std::uint32_t draw) const {
+  WRING_ALWAYS_INLINE T drawn(T value, std::uint32_t draw) const {
+    constexpr double magic = 0x1.8p52;
     const auto x = static_cast<double>(widen(value));
     const double t = x * shape.inverse;
-    if (!(t < most_steps && t > -most_steps)) return value;
-    double q = std::floor(t), rest = x - q * shape.step;
-    if (rest < 0) q -= 1, rest += shape.step;
-    if (rest >= shape.step) q += 1, rest -= shape.step;
-    if ((static_cast<double>(draw) + 0.5) * 0x1p-16 * shape.step < rest) q += 1;
+    double q = (t + magic) - magic, rest = x - q * shape.step;
+    const bool below = rest < 0;
+    q = below ? q - 1 : q, rest = below ? rest + shape.step : rest;
+    q = (static_cast<double>(draw) + 0.5) * (0x1p-16 * shape.step) < rest ? q + 1 : q;
     const T y = narrow<T>(q * shape.step);
-    return std::isfinite(widen(y)) ? y : value;  // the grid knows how to saturate
+    const bool safe = t < most_steps && t > -most_steps && std::fabs(widen(y)) <= FloatTraits<T>::greatest;
+    return safe ? y : value;  // the grid knows what to do
+  }
+};
+
+/// Shapes values_per_task values per index.
+template <class T> struct ShapeValues {
+  ShapeBlock<T> block;
+  const T* x;
+  T* shaped;
+  std::size_t count;
+
+  void operator()(std::size_t task) const {
+    const std::size_t end = std::min((task + 1) * values_per_task, count);
+    for (std::size_t at = task * values_per_task; at < end; at += grid::block_values)
+      block(x + at, at / grid::block_values, std::min(grid::block_values, end - at), shaped + at);
   }
 };
 
 template <class T, class Exec>
-void shape_values(const Exec& exec, const Shape& shape, std::span<const T> values, T* shaped) {
-  for_each_task("wring::shape", exec, values.size(),
-                ShapeValues<T>{shape, values.data(), shaped, values.size()});
+void shape_values(const Exec& exec, const Shape& shape, std::span<const T> x, T* shaped) {
+  for_each_task("wring::shape", exec, x.size(), ShapeValues<T>{{shape}, x.data(), shaped, x.size()});
 }
 
 }  // namespace wring::inline v0::detail::gradient
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif

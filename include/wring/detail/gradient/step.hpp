@@ -76,18 +76,21 @@ template <class T> class Sample {
     std::fill(x + m, x + run_values, Wide(0));
   }
 
+  /// By masks: branches would be taken at random.
   template <bool draws> static std::uint32_t squared_errors(const Wide* x, Wide factor, const Rule& rule) {
+    constexpr std::uint32_t unit = Rule::unit;
+    const auto dead = static_cast<std::uint32_t>(rule.dead);
     std::uint32_t sum = 0;
     for (std::size_t i = 0; i < run_values; ++i) {
-      const Wide scaled = x[i] * factor;
-      const std::int32_t t = scaled < Wide(1 << 24) ? static_cast<std::int32_t>(scaled) : 0;
+      const Wide scaled = std::min(x[i] * factor, Wide(1 << 24));
+      const auto t = static_cast<std::uint32_t>(static_cast<std::int32_t>(scaled));
       if constexpr (draws) {
-        const std::int32_t part = t & (Rule::unit - 1);
-        sum += static_cast<std::uint32_t>(part * (Rule::unit - part));
+        const std::uint32_t part = t & (unit - 1);
+        sum += part * (unit - part);
       } else {
-        const std::int32_t rest = t - Rule::unit, error = t < rule.dead ? t : rest;
-        sum += t < Rule::unit * 3 / 2 ? static_cast<std::uint32_t>(error * error)
-                                      : std::uint32_t{Rule::unit} * Rule::unit / 12;
+        const std::uint32_t error = t - (unit & (0u - static_cast<std::uint32_t>(t >= dead))),
+                            beyond = 0u - static_cast<std::uint32_t>(t >= unit * 3 / 2);
+        sum += (error * error & ~beyond) | (unit * unit / 12 & beyond);
       }
     }
     return sum;
