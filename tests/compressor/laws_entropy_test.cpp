@@ -21,9 +21,9 @@ using Exec = Kokkos::DefaultHostExecutionSpace;
 using Bytes = std::vector<std::byte>;
 constexpr auto tables = entropy::Tables::where_smaller;
 
-/// Three chunks: gradients, a smooth field with special values, values that no coder makes smaller.
+/// Three chunks: of gradients, of a smooth field, with special values, and one whose last block is one value, sooner left as it is.
 template <class T> std::vector<T> mixed_values(std::uint64_t seed) {
-  std::vector<T> x = wring_test::real_numbers<T>(75000, seed);
+  std::vector<T> x = wring_test::real_numbers<T>(75265, seed);
   for (std::size_t i = entropy::chunk_values; i < x.size(); ++i) {
     const double part = static_cast<double>(i % 1000) / 1000;
     if (i < 2 * entropy::chunk_values) x[i] = wring_test::to_element<T>(part * part * 3);
@@ -64,9 +64,7 @@ TEMPLATE_TEST_CASE("EntropyGrid writes and reads what it would by way of a Grid 
   const auto a = mixed_values<TestType>(1), b = mixed_values<TestType>(2);
   for (const bool delta : {false, true})
     for (const Collective collective : {Collective::allreduce, Collective::broadcast})
-      for (const double error : {1e-10, 0.05, 0.3, 1.0}) {
-        if (error < 0.01 && !(std::is_same_v<TestType, float> && collective == Collective::broadcast))
-          continue;  // raw blocks
+      for (const double error : {0.05, 0.3, 1.0}) {
         const auto p = detail::grid::choose_parameters<TestType>({.collective = collective,
                                                                   .ranks = 2,
                                                                   .total = a.size(),
