@@ -7,10 +7,8 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <numeric>
 
-#include <wring/algorithm/direct.hpp>
-#include <wring/algorithm/ring.hpp>
+#include <wring/algorithm/automatic.hpp>
 #include <wring/compressor/gradient.hpp>
 
 #include "support/matrix.hpp"
@@ -214,4 +212,26 @@ TEST_CASE("Gradient reaches its target on real gradients", "[collective][gradien
       CHECK(error / squares < 1.2 * target);
       CHECK(error / squares > 0.8 * target);
     }
+}
+
+TEST_CASE("Gradient packs where a machine says that the link is fast", "[collective][gradient]") {
+  const auto bytes_sent = [](double bandwidth) {
+    wring::Machine machine;
+    machine.bandwidth = bandwidth;
+    wring::InProcess world(2);
+    std::deque<wring::Allreduce<Gradient<float>, wring::InProcessTransport, wring::Automatic>> allreduces;
+    std::deque<std::vector<float>> data;
+    const auto outcomes = on_all_ranks(world, [&](int rank) {
+      data.push_back(real_gradient(rank));
+      const Values<float> view(data.back().data(), data.back().size());
+      return allreduces
+          .emplace_back(Gradient<float>{}, world.link(rank), wring::Automatic(machine),
+                        wring::Options{.ride_along_bytes = 0})
+          .start(Exec{}, view, view);
+    });
+    REQUIRE(all_ok(outcomes));
+    REQUIRE(data[0] == data[1]);
+    return outcomes[0].report.bytes_sent;
+  };
+  CHECK(static_cast<double>(bytes_sent(1.1e8)) > 1.2 * static_cast<double>(bytes_sent(0.9e8)));
 }

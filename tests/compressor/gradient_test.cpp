@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <wring/compressor/gradient.hpp>
@@ -176,6 +177,27 @@ TEST_CASE("Gradient refuses options that are out of range, and has no step witho
                   InvalidArgument);
   codec.prepare({.total = 5, .max_abs = 0, .allowed_error = {}, .measured = true});  // nothing but zeros
   CHECK(codec.step());
+}
+
+TEST_CASE("Gradient: the packed form is longer, says the same, and is for links known to be fast",
+          "[compressor][gradient]") {
+  using Form = Gradient<float>::Form;
+  const std::vector<float> x = values<float>(40000);
+  std::vector<Coded<float>> all;
+  for (const auto& [form, speed] : {std::pair(Form::coded, 1e10),
+                                    {Form::packed, 0.0},
+                                    {Form::automatic, 0.0},
+                                    {Form::automatic, 1e6},
+                                    {Form::automatic, 1e10}}) {
+    Gradient<float> codec({.form = form});
+    Agreed agreed = agreed_of(codec, x);
+    agreed.wire_speed = speed;
+    codec.prepare(agreed);
+    all.emplace_back(codec, x, Context{});
+    CHECK(all.back().y == all[0].y);
+  }
+  CHECK(all[0].bytes.size() < all[1].bytes.size());
+  CHECK((all[2].bytes == all[0].bytes && all[3].bytes == all[0].bytes && all[4].bytes == all[1].bytes));
 }
 
 TEST_CASE("Gradient: golden hashes", "[compressor][gradient][golden]") {

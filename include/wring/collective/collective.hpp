@@ -217,6 +217,7 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
       job.algorithm_hash = detail::Hasher().add(adaptive).value();
       job.layout = detail::Hasher().add(job.layout).add(schedule_.identity()).value();
       job.choice_hash = planned().hash;
+      job.wire_speed = detail::known_wire_speed(schedule_);
     } else {
       job.algorithm_hash = detail::Hasher().add(planned().name_hash).add(planned().hash).value();
       job.choice_hash = 0;

@@ -64,6 +64,7 @@ struct Agreed {
       false;  ///< no input of any rank has NaN or infinities: looked for where the compressor sums words
   bool wide =
       false;  ///< whether this rank will be asked for the wide form: room for it, no more; not the same on every rank
+  double wire_speed = 0;  ///< bytes per second of a rank's link; 0 unless a machine was given, or calibrated
 };
 
 /// Minimal definition: four members make a compressor that works in every collective.

@@ -43,9 +43,12 @@ template <FloatElement T> class Gradient {
  public:
   using value_type = T;
 
-  /// coded: through the entropy stage. packed: as Grid packs its blocks, in 1 to 2 bits more, many times as fast; where the link is
-  /// fast. automatic: coded.
+  /// coded: through the entropy stage. packed: as Grid packs its blocks, in 1 to 2 bits more, many times as fast. automatic: packed on
+  /// links that are known, by the machine of `Automatic`, to bring each rank more than `fast_link`; else coded.
   enum class Form { automatic, coded, packed };
+
+  /// Bytes per second: where one core that codes, adds and decodes is about as fast as the link.
+  static constexpr double fast_link = 1e8;
 
   struct Options {
     double target = 1e-2;  ///< 0 < target < 1; where the call has no bound
@@ -86,8 +89,9 @@ template <FloatElement T> class Gradient {
   /// Throws InvalidArgument where there is neither a bound nor a survey, or where options are out of range; BoundUnattainable as Grid does.
   void prepare(const Agreed& agreed) {
     expect_options();
-    entropy_.options_.stage =
-        options_.form == Form::packed ? Entropy::Stage::nowhere : Entropy::Stage::everywhere;
+    const bool packed =
+        options_.form == Form::packed || (options_.form == Form::automatic && agreed.wire_speed > fast_link);
+    entropy_.options_.stage = packed ? Entropy::Stage::nowhere : Entropy::Stage::everywhere;
     dead_ = 0;
     if (agreed.allowed_error)
       prepare_for_bound(agreed);

@@ -508,6 +508,7 @@ void Execution<Codec, Link, Exec>::take(std::span<const Operand<Codec>> operands
 template <class Codec, class Link, class Exec>
 void Execution<Codec, Link, Exec>::start(Link& link, const Codec& codec, const EdgeCount& edges) {
   shared_.link = &link, shared_.task = job_.task, shared_.options = job_.options;
+  shared_.wire_speed = job_.wire_speed;
   shared_.failure = {};
   edges_ = edges;
   remembered_ = confirmed_ = settled_ = false, in_flight_ = true, stage_ = Stage::agreeing;

@@ -28,6 +28,7 @@ struct Job {
   std::vector<std::size_t> counts;    ///< per tensor and rank, for reduce-scatter and allgather
   std::string reason, ride_reason;    ///< for the report: why this way, and why the data ride along
   bool compressed = true;             ///< whether messages are encoded
+  double wire_speed = 0;  ///< bytes per second of a rank's link, if the algorithm knows; covered by `layout`
   std::shared_ptr<Experience> experience;  ///< to be told how well the data compress; may be null
   Failure failure;                         ///< what is wrong with this rank's arguments, if anything
 };

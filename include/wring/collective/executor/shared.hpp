@@ -61,7 +61,8 @@ template <class Codec, class Link, class Exec> struct Shared {
   Task task;
   Options options;
   Plan plan;
-  bool wide = false;  ///< whether the plan sends anything in the compressor's wide form
+  bool wide = false;      ///< whether the plan sends anything in the compressor's wide form
+  double wire_speed = 0;  ///< bytes per second of a rank's link, the same on all ranks; 0 where nobody knows
   Partition partition;
   std::vector<Tensor<Codec>> tensors;
   Pool<Space> pool;

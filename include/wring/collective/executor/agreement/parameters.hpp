@@ -25,7 +25,8 @@ template <class S, class Tensor> Agreed agreed_parameters(const S& s, Tensor& t)
            .max_abs = t.magnitudes.max_abs,
            .allowed_error = {},
            .measured = s.measures(t),
-           .wide = s.wide};
+           .wide = s.wide,
+           .wire_speed = s.wire_speed};
   if constexpr (WordSummingCompressor<std::remove_cvref_t<decltype(*t.codec)>>)
     a.finite = t.bound && t.magnitudes.special_values == 0;
   const double values = static_cast<double>(t.total) * (reduces(a.collective) ? a.ranks : 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -12,10 +13,22 @@
 #include <wring/collective/options.hpp>
 #include <wring/compressor/concept.hpp>
 #include <wring/detail/pipeline.hpp>
+#include <wring/machine.hpp>
 
 /// What an adaptive algorithm is told of an operation: how the executor would go about it on a host, so that ranks on devices choose as
 /// the others do.
 namespace wring::inline v0::detail {
+
+/// Bytes per second of one rank's link, by the machine that an algorithm was given or has had measured; 0 where there is none.
+template <class Schedule> double known_wire_speed(const Schedule& schedule) {
+  if constexpr (requires {
+                  { schedule.machine() } -> std::convertible_to<Machine>;
+                }) {
+    const Machine& m = schedule.machine();
+    if (!(m == typical_node())) return m.bandwidth / m.ranks_per_node;
+  }
+  return 0;
+}
 
 inline constexpr double assumed_ratio = 4;  ///< until the ranks have seen one
 
