@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <span>
 
 #include <wring/detail/entropy/block.hpp>
@@ -120,8 +122,8 @@ inline bool pop_table(Lanes& lanes, const Table& table, std::int32_t* q, std::si
   return true;
 }
 
-/// Whether n values take fewer bits with a table of their own, as some of their blocks show it.
-inline bool table_suits(const std::int32_t* q, std::size_t n, const BlockCoder& coder) {
+/// Where n values take fewer bits with a table of their own, as some of their blocks show it, the table of those blocks.
+inline std::optional<Table> suitable_table(const std::int32_t* q, std::size_t n, const BlockCoder& coder) {
   constexpr std::size_t stride = 8, most = chunk_values / stride;
   alignas(64) std::int32_t some[most];
   std::byte bytes[most / block_values * most_block_bytes + most_block_bytes + wide_lanes * 4];
@@ -135,7 +137,8 @@ inline bool table_suits(const std::int32_t* q, std::size_t n, const BlockCoder& 
   const std::size_t table = made.table.bytes(), symbols = made.table.count;
   // What a table fits the sample better than the rest: 1/(2 ln 2) bits for each of its symbols.
   const std::uint64_t bits = made.eighths / 8 - 8 * table + symbols * 3 / 4;
-  return bits * n / m + 8 * table < static_cast<std::uint64_t>(end - bytes) * 8 * n / m;
+  if (bits * n / m + 8 * table < static_cast<std::uint64_t>(end - bytes) * 8 * n / m) return made.table;
+  return std::nullopt;
 }
 
 /// Writes the states behind the words; the number of bytes from `begin` on.
@@ -155,14 +158,16 @@ inline std::size_t encode_chunk(const std::int32_t* q, std::size_t n, std::span<
   if (out.size() < 1 + Table::most_bytes) return 0;
   const bool samples = n >= chunk_values / 4;
   std::size_t size = 0;
-  if (tables == Tables::none || !samples || !chunk::table_suits(q, n, coder)) {
+  std::optional<Table> table;
+  if (tables == Tables::where_smaller && samples) table = chunk::suitable_table(q, n, coder);
+  if (!table) {
     Lanes lanes(n, coder);
     size = chunk::finish(lanes, begin, chunk::push_scales(lanes, q, n, begin + 1, end));
     begin[0] = static_cast<std::byte>(Coding::scales);
     if (tables == Tables::none || samples) return size;
   }
   TableMaker maker;
-  const TableMaker::Made made = maker.make(q, n);
+  const TableMaker::Made made = table ? maker.make_like(*table, q, n) : maker.make(q, n);
   if (size != 0 && made.eighths / 64 + lanes_for(n) * sizeof(std::uint32_t) >= size) return size;
   begin[0] = static_cast<std::byte>(Coding::table);
   Lanes again(n, coder);

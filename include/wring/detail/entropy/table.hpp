@@ -114,16 +114,13 @@ class TableMaker {
 
   /// The best one for q[0..n), n > 0.
   Made make(const std::int32_t* q, std::size_t n) {
-    std::int32_t low = q[0], high = q[0];
-    for (std::size_t i = 1; i < n; ++i) low = std::min(low, q[i]), high = std::max(high, q[i]);
-    const std::uint32_t range = static_cast<std::uint32_t>(high) - static_cast<std::uint32_t>(low);
-    shift_ = std::max(0, static_cast<int>(std::bit_width(range)) - bin_bits);
-    first_ = low >> shift_, range_ = range;
-    std::fill_n(counts_.data(), used(), 0u), commons_ = 0;
-    for (std::size_t i = 0; i < n; ++i) ++bin_of(q[i]);
+    look_over(q, n);
+    shift_ = least_shift();
+    common_ = most_common(q, n);
+    const std::uint32_t commons = count(q, n);
     Made best = table_of(n);
-    set_common_aside(q, n);
-    while (range >> shift_ > 1 && shift_ < 31) {
+    set_aside(commons);
+    while (range_ >> shift_ > 1 && shift_ < 31) {
       halve();
       const Made coarser = table_of(n);
       if (coarser.eighths >= best.eighths) break;
@@ -132,26 +129,80 @@ class TableMaker {
     return best;
   }
 
+  /// One with as many low bits and the same common value as one that was the best for some of these values.
+  Made make_like(const Table& best, const std::int32_t* q, std::size_t n) {
+    look_over(q, n);
+    shift_ = std::max(least_shift(), static_cast<int>(best.shift));
+    common_ = best.common;
+    const std::uint32_t commons = count(q, n);
+    if (best.weights[best.count + 1u] != 0) set_aside(commons);
+    return table_of(n);
+  }
+
  private:
   static constexpr int bin_bits = 12;
   static constexpr std::size_t bins = (std::size_t{1} << bin_bits) + 1;
 
-  std::uint32_t& bin_of(std::int32_t q) {
-    return counts_[static_cast<std::uint32_t>(q >> shift_) - static_cast<std::uint32_t>(first_)];
+  /// Least and range.
+  void look_over(const std::int32_t* q, std::size_t n) {
+    constexpr std::size_t lanes = 16;  // compilers make vectors of them
+    std::int32_t least[lanes], most[lanes];
+    std::fill_n(least, lanes, q[0]), std::fill_n(most, lanes, q[0]);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      for (std::size_t l = 0; l < lanes; ++l) {
+        least[l] = q[i + l] < least[l] ? q[i + l] : least[l];
+        most[l] = q[i + l] > most[l] ? q[i + l] : most[l];
+      }
+    for (; i < n; ++i) least[0] = std::min(least[0], q[i]), most[0] = std::max(most[0], q[i]);
+    least_ = *std::min_element(least, least + lanes);
+    range_ = static_cast<std::uint32_t>(*std::max_element(most, most + lanes)) -
+             static_cast<std::uint32_t>(least_);
+  }
+  int least_shift() const { return std::max(0, static_cast<int>(std::bit_width(range_)) - bin_bits); }
+
+  std::size_t bin_of(std::int32_t q) const {
+    return static_cast<std::uint32_t>(q >> shift_) - static_cast<std::uint32_t>(first_);
   }
 
-  /// Takes what may be the most common value, as a sample shows it, out of its bin.
-  void set_common_aside(const std::int32_t* q, std::size_t n) {
+  /// Counts what is in each bin; returns how often the common value occurs. Neighbours are counted apart: like ones would wait for one
+  /// another.
+  std::uint32_t count(const std::int32_t* q, std::size_t n) {
+    first_ = least_ >> shift_, commons_ = 0;
+    const std::size_t end = used();
+    std::fill_n(counts_.data(), end, 0u);
+    for (auto& others : others_) std::fill_n(others.data(), end, 0u);
+    std::uint32_t commons = 0;
+    std::size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+      ++counts_[bin_of(q[i])], ++others_[0][bin_of(q[i + 1])];
+      ++others_[1][bin_of(q[i + 2])], ++others_[2][bin_of(q[i + 3])];
+      for (std::size_t k = 0; k < 4; ++k) commons += q[i + k] == common_;
+    }
+    for (; i < n; ++i) ++counts_[bin_of(q[i])], commons += q[i] == common_;
+    for (const auto& others : others_)
+      for (std::size_t k = 0; k < end; ++k) counts_[k] += others[k];
+    return commons;
+  }
+
+  /// What may be the most common value, as a sample shows it.
+  static std::int32_t most_common(const std::int32_t* q, std::size_t n) {
     std::array<std::int32_t, 64> sample;
     for (std::size_t k = 0; k < sample.size(); ++k) sample[k] = q[n * k / sample.size()];
     std::sort(sample.begin(), sample.end());
     std::size_t run = 0, longest = 0;
+    std::int32_t common = 0;
     for (std::size_t k = 0; k < sample.size(); ++k) {
       run = k != 0 && sample[k] == sample[k - 1] ? run + 1 : 1;
-      if (run > longest) longest = run, common_ = sample[k];
+      if (run > longest) longest = run, common = sample[k];
     }
-    commons_ = static_cast<std::uint32_t>(std::count(q, q + n, common_));
-    bin_of(common_) -= commons_;
+    return common;
+  }
+
+  /// Takes the common value out of its bin.
+  void set_aside(std::uint32_t commons) {
+    commons_ = commons;
+    if (commons != 0) counts_[bin_of(common_)] -= commons;
   }
 
   /// Puts pairs of bins together.
@@ -197,9 +248,10 @@ class TableMaker {
   /// Bins that values may be in.
   std::size_t used() const { return (range_ >> shift_) + std::size_t{2}; }
 
-  std::array<std::uint32_t, bins + 1> counts_;
+  std::array<std::uint32_t, bins> counts_;
+  std::array<std::array<std::uint32_t, bins>, 3> others_;
   std::uint32_t range_ = 0;
-  std::int32_t first_ = 0, common_ = 0;
+  std::int32_t least_ = 0, first_ = 0, common_ = 0;
   std::uint32_t commons_ = 0;  ///< how often the common value occurs, where it is set aside
   int shift_ = 0;
 };
