@@ -133,11 +133,8 @@ inline std::optional<Table> suitable_table(const std::int32_t* q, std::size_t n,
   Lanes lanes(n, coder);
   const std::byte* const end = push_scales(lanes, some, m, bytes, std::end(bytes));
   TableMaker maker;
-  const TableMaker::Made made = maker.make(some, m);
-  const std::size_t table = made.table.bytes(), symbols = made.table.count;
-  // What a table fits the sample better than the rest: 1/(2 ln 2) bits for each of its symbols.
-  const std::uint64_t bits = made.eighths / 8 - 8 * table + symbols * 3 / 4;
-  if (bits * n / m + 8 * table < static_cast<std::uint64_t>(end - bytes) * 8 * n / m) return made.table;
+  const TableMaker::Made made = maker.make(some, m, n / m);
+  if (made.eighths < static_cast<std::uint64_t>(end - bytes) * 64) return made.table;
   return std::nullopt;
 }
 

@@ -112,8 +112,10 @@ class TableMaker {
     std::uint64_t eighths;
   };
 
-  /// The best one for q[0..n), n > 0.
-  Made make(const std::int32_t* q, std::size_t n) {
+  /// The best one for q[0..n), n > 0; or for `parts` times as many values, of which these are a sample: the bits are the sample's, with
+  /// its share of the table and what a table fits its sample better than the rest, 1/(2 ln 2) bits for each symbol.
+  Made make(const std::int32_t* q, std::size_t n, std::size_t parts = 1) {
+    parts_ = parts;
     look_over(q, n);
     shift_ = least_shift();
     common_ = most_common(q, n);
@@ -132,6 +134,7 @@ class TableMaker {
   /// One with as many low bits and the same common value as one that was the best for some of these values.
   Made make_like(const Table& best, const std::int32_t* q, std::size_t n) {
     look_over(q, n);
+    parts_ = 1;
     shift_ = std::max(least_shift(), static_cast<int>(best.shift));
     common_ = best.common;
     const std::uint32_t commons = count(q, n);
@@ -232,8 +235,8 @@ class TableMaker {
     const auto outside = static_cast<std::uint32_t>(n - most - commons_);
     t.common = common_;
     const std::uint64_t whole = Table::weight_of(static_cast<std::uint32_t>(n));
-    made.eighths =
-        64 * t.bytes() + 8 * (static_cast<std::uint64_t>(n - commons_) * t.shift + 32ull * outside);
+    made.eighths = 64 * t.bytes() / parts_ + (parts_ == 1 ? 0 : 6u * t.count) +
+                   8 * (static_cast<std::uint64_t>(n - commons_) * t.shift + 32ull * outside);
     const auto weigh = [&](std::uint32_t c) {
       const std::uint8_t weight = Table::weight_of(c);
       if (c != 0) made.eighths += c * (whole - weight);
@@ -251,6 +254,7 @@ class TableMaker {
   std::array<std::uint32_t, bins> counts_;
   std::array<std::array<std::uint32_t, bins>, 3> others_;
   std::uint32_t range_ = 0;
+  std::size_t parts_ = 1;
   std::int32_t least_ = 0, first_ = 0, common_ = 0;
   std::uint32_t commons_ = 0;  ///< how often the common value occurs, where it is set aside
   int shift_ = 0;
