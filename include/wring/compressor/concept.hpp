@@ -119,6 +119,7 @@ concept InspectingCompressor =
     Compressor<C, Exec> &&
     requires(C& codec, const Exec& exec, std::span<const typename C::value_type> values,
              const Context& context) { codec.inspect(exec, values, context); };
+
 /// Sees this rank's values before the ranks agree, where no bound is asked for: `survey(exec, values, root_mean_square)`, called where
 /// that of the finite values is not 0, returns a number that `prepare` can make use of, say a step in units of the root mean square.
 /// Numbers that are not positive and finite count as none. Costs a pass over the values for their magnitudes.

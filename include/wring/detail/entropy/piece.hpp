@@ -134,6 +134,7 @@ struct ChunkEncoder {
   grid::ReadHead<i32> head;
   std::size_t element;  ///< bytes of a value, for raw blocks
   Tables tables;
+  int widest;  ///< bits of a quantum: no block has more
 
   /// Bytes of the payload of blocks [first, last).
   std::size_t payload(std::size_t first, std::size_t last) const {
@@ -147,11 +148,16 @@ struct ChunkEncoder {
     return 1 + (last - first) * (head.delta ? 1 + sizeof(i32) : 1) + payload(first, last);
   }
 
-  /// Writes blocks [first, last), whose payload begins at `offset`, into `out`, which has stored_bytes(first, last). Returns the size.
-  std::size_t encode(std::size_t first, std::size_t last, std::size_t offset,
-                     std::span<std::byte> out) const {
-    const std::size_t size = encode_quanta(first, last, offset, out);
-    if (size != 0) return size;
+  /// Writes blocks [first, last), whose `payload` bytes begin at `offset`, into `out`, which has stored_bytes(first, last). Returns the
+  /// size, and leaves in `payload` what the decoder will write.
+  std::size_t encode(std::size_t first, std::size_t last, std::size_t offset, std::span<std::byte> out,
+                     std::size_t& payload) const {
+    std::size_t saved = 0;
+    const std::size_t size = encode_quanta(first, last, offset, out, saved);
+    if (size != 0) {
+      payload -= saved;
+      return size;
+    }
     std::byte* to = out.data();
     *to++ = std::byte{0};
     const auto put = [&](const std::byte* from, std::size_t bytes) {
@@ -160,19 +166,28 @@ struct ChunkEncoder {
     put(head.piece + first, last - first);
     if (head.delta)
       put(head.piece + head.layout.bases_at + first * sizeof(i32), (last - first) * sizeof(i32));
-    put(head.piece + head.layout.payload_at + offset, payload(first, last));
+    put(head.piece + head.layout.payload_at + offset, payload);
     return out.size();
   }
 
  private:
-  std::size_t encode_quanta(std::size_t first, std::size_t last, std::size_t offset,
-                            std::span<std::byte> out) const {
+  /// What a block of the greatest width, which may only have been asked for by `wide`, is longer than need be.
+  std::size_t saved_bytes(const grid::Source<i32>& source, const i32* q) const {
+    if (source.width() < widest) return 0;
+    const u32 ored = kernels.words.measure(q);
+    const int needed = grid::width_of<i32>(ored, ored != 0 || kernels.words.any(q));
+    return grid::packed_bytes<i32>(source.m, source.width()) - grid::packed_bytes<i32>(source.m, needed);
+  }
+
+  std::size_t encode_quanta(std::size_t first, std::size_t last, std::size_t offset, std::span<std::byte> out,
+                            std::size_t& saved) const {
     ChunkQuanta chunk;
     for (std::size_t b = first; b < last; ++b) {
       const grid::Source<i32> source = head.source(b, offset);
       if (source.width() == static_cast<int>(grid::raw_width)) return 0;
       const std::size_t at = (b - first) * grid::block_values;
       grid::unpack_block(kernels.words, source, chunk.q + at);
+      saved += saved_bytes(source, chunk.q + at);
       if (source.special()) std::memcpy(chunk.add_planes(b - first), source.payload, grid::planes_bytes);
       if (head.delta) chunk.join(at, source.base);
       offset += head.bytes(b, element);
@@ -290,8 +305,9 @@ struct EncodeChunks {
       const std::size_t first = layout.first_block(chunk), last = layout.last_block(chunk);
       const std::size_t most = encoder.stored_bytes(first, last), payload = encoder.payload(first, last);
       const std::span<std::byte> slot = out.subspan(layout.chunks_at() + at.out + p.out, most);
-      const std::size_t size = encoder.encode(first, last, at.a + p.a, slot);
-      ChunkSizes{static_cast<u32>(size), static_cast<u32>(payload)}.write(out.data(), chunk);
+      std::size_t decoded = payload;
+      const std::size_t size = encoder.encode(first, last, at.a + p.a, slot, decoded);
+      ChunkSizes{static_cast<u32>(size), static_cast<u32>(decoded)}.write(out.data(), chunk);
       p.a += payload, p.out += most;
     }
     return p;
@@ -387,7 +403,8 @@ std::size_t encode_piece(const Exec& exec, std::span<const std::byte> piece, std
   write_head(out, PieceForm::coded);
   const PieceLayout layout(n);
   const grid::ReadHead<i32> head{piece.data(), quanta, p.delta};
-  const EncodeChunks body{{grid::best_kernels(), head, sizeof(T), tables}, layout, out};
+  const EncodeChunks body{
+      {grid::best_kernels(), head, sizeof(T), tables, grid::widths_of<i32>(p).widest}, layout, out};
   grid::for_runs(exec, "wring::encode", layout.chunks, grid::RunBody(body), 1);
   return body.close_up();
 }
