@@ -184,8 +184,8 @@ template <FloatElement T> class Gradient {
       throw InvalidArgument("Gradient needs a bound on the result, or the agreement's survey of the values");
     const double wanted = agreed.max_abs > 0 ? agreed.survey * agreed.root_mean_square : 1;
     const double most = draws() && agreed.max_abs > 0 ? up(agreed.max_abs + 2 * wanted) : agreed.max_abs;
-    const Request request{agreed.collective, agreed.operation, agreed.ranks, most, 0, false, false,
-                          agreed.wide};
+    const detail::grid::Request request{
+        agreed.collective, agreed.operation, agreed.ranks, most, 0, false, false, agreed.wide};
     entropy_.grid_.take(with_step<T>(request, wanted), agreed);
     if (const auto d = step(); d && !draws() && options_.dead_zone > 0.5) dead_ = options_.dead_zone * *d;
   }
