@@ -127,7 +127,8 @@ template <class T> class BlockDecoder {
   /// False where the places are not those of a block of m values: it is damaged.
   bool open(const Block& block, int m, const std::byte* payload) {
     block_ = block, m_ = m;
-    const bool sound = block.dense() || read_places(payload);
+    const bool sound = block.dense() || (block.has_places() ? read_places(payload) : read_bitmap(payload));
+    if (!sound) block_ = {};
     const int count = block.dense() ? m : block.count;
     std::memcpy(static_cast<void*>(values_), payload + block.places_bytes(),
                 static_cast<std::size_t>(count) * sizeof(T));
@@ -146,18 +147,20 @@ template <class T> class BlockDecoder {
     } else {
       std::memset(static_cast<void*>(y), 0, static_cast<std::size_t>(m_) * sizeof(T));
       const T* value = values_;
-      for_each_mark(bitmap_, [&](int i) { y[i] = *value++; });
+      if (block_.has_places())
+        for (int k = 0; k < block_.count; ++k) y[places_[k]] = *value++;
+      else
+        for_each_mark(bitmap_, [&](int i) { y[i] = *value++; });
     }
   }
 
   /// Adds to m values.
   void add(T* y) const {
     if (!block_.has_places()) return add_all(y);
-    const T* value = values_;
-    for_each_mark(bitmap_, [&](int i) {
-      y[i] = Keys<T>::pattern(y + i) == 0 ? *value : add_values(y[i], *value);
-      ++value;
-    });
+    for (int k = 0; k < block_.count; ++k) {
+      T& to = y[places_[k]];
+      to = Keys<T>::pattern(&to) == 0 ? values_[k] : add_values(to, values_[k]);
+    }
   }
 
  private:
@@ -171,25 +174,21 @@ template <class T> class BlockDecoder {
       for (int i = 0; i < m_; ++i) AddElement<T>()(values[i], y[i]);
   }
 
+  /// Ascending, all below m.
   bool read_places(const std::byte* payload) {
     bool ascend = true;
-    std::memset(bitmap_, 0, sizeof bitmap_);
-    if (!block_.has_places()) {
-      std::memcpy(bitmap_, payload, bitmap_bytes);
-    } else {
-      for (int k = 0, last = -1; k < block_.count; ++k) {
-        const int i = static_cast<int>(payload[k]) + (k < block_.in_first_half ? 0 : 256);
-        ascend = ascend && i > last, last = i;
-        bitmap_[i / 64] |= std::uint64_t{1} << (i % 64);
-      }
+    int last = -1;
+    for (int k = 0; k < block_.count; ++k) {
+      const int i = static_cast<int>(payload[k]) + (k < block_.in_first_half ? 0 : 256);
+      ascend = ascend && i > last;
+      places_[k] = static_cast<std::uint16_t>(last = i);
     }
-    if (ascend && places_are_sound()) return true;
-    std::memset(bitmap_, 0, sizeof bitmap_);
-    return false;
+    return ascend && last < m_;
   }
 
-  /// As many as announced, all below m.
-  bool places_are_sound() const {
+  /// As many marks as announced, all below m.
+  bool read_bitmap(const std::byte* payload) {
+    std::memcpy(bitmap_, payload, bitmap_bytes);
     int count = 0;
     for (int w = 0; w < bitmap_words; ++w) {
       const int below = m_ - 64 * w;
@@ -205,6 +204,7 @@ template <class T> class BlockDecoder {
   const Kernels<T>& kernels_;
   int divisor_, m_ = 0;
   Block block_;
+  std::uint16_t places_[Block::most_places];
   std::uint64_t bitmap_[bitmap_words];
   T values_[block_values + spare];
 };
