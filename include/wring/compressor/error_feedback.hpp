@@ -125,23 +125,34 @@ template <class Derived, class T> struct ForwardsAdding {
     self.inner_.decompress_add(exec, bytes, values, self.for_inner(context));
   }
 };
+/// Shows the compressor inside what it will be given: values with what is owed to them.
 template <class Derived, class T> struct ForwardsInspecting {
   template <class Exec> void inspect(const Exec& exec, std::span<const T> values, const Context& context) {
     static_cast<Derived*>(this)->show(exec, values, context);
   }
 };
+/// What a step is found from: the values as they are.
+template <class Derived, class T> struct ForwardsSurveying {
+  template <class Exec>
+  double survey(const Exec& exec, std::span<const T> values, double root_mean_square) const {
+    return static_cast<const Derived*>(this)->inner().survey(exec, values, root_mean_square);
+  }
+};
+struct NoSurveying {};
+template <class Inner, class Derived>
+using SurveyingOf = std::conditional_t<SurveyingCompressor<Inner>,
+                                       ForwardsSurveying<Derived, typename Inner::value_type>, NoSurveying>;
+struct NoInspecting {};
+template <class Inner, class Derived>
+using InspectingOf =
+    std::conditional_t<InspectingCompressor<Inner>, ForwardsInspecting<Derived, typename Inner::value_type>,
+                       NoInspecting>;
 template <class Inner, class Derived>
 using FixedSizeOf = std::conditional_t<FixedSizeCompressor<Inner>, ForwardsFixedSize<Derived>, NoFixedSize>;
 
 struct NoFallbacks {};
 template <class Inner, class Derived>
 using FallbacksOf = std::conditional_t<CountsFallbacks<Inner>, ForwardsFallbacks<Derived>, NoFallbacks>;
-
-struct NoInspecting {};
-template <class Inner, class Derived>
-using InspectingOf =
-    std::conditional_t<InspectingCompressor<Inner>, ForwardsInspecting<Derived, typename Inner::value_type>,
-                       NoInspecting>;
 
 struct NoAdding {};
 template <class Inner, class Derived>
@@ -179,6 +190,9 @@ using AddingOf = std::conditional_t<AddingCompressor<Inner>,
 /// Special values: NaN and infinities are sent as they are, and what is owed to their elements stays so. Finite values stay finite: what
 /// v + e exceeds the element type by is kept.
 ///
+/// A compressor that selects from the whole input (`TopK`) selects from values with what is owed to them. One that finds its step from the
+/// values (`Gradient`) finds it from them alone.
+///
 /// A scale of `scaled(view, scale)` that changes from step to step changes the units of the residuals with it.
 ///
 /// Cost: each encoding reads and writes the residuals and decodes what it has encoded: about three passes more. Operations do not ride
@@ -188,7 +202,8 @@ template <class Inner, class Space = Kokkos::HostSpace>
 class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<Inner, Space>>,
                       public detail::feedback::FallbacksOf<Inner, ErrorFeedback<Inner, Space>>,
                       public detail::feedback::AddingOf<Inner, ErrorFeedback<Inner, Space>>,
-                      public detail::feedback::InspectingOf<Inner, ErrorFeedback<Inner, Space>> {
+                      public detail::feedback::InspectingOf<Inner, ErrorFeedback<Inner, Space>>,
+                      public detail::feedback::SurveyingOf<Inner, ErrorFeedback<Inner, Space>> {
   using T = typename Inner::value_type;
   static_assert(Compressor<Inner> && FloatElement<T>,
                 "wring: ErrorFeedback is for compressors of floating-point values");
@@ -274,6 +289,7 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
     if constexpr (combining && bounded) {
       if (agreed.allowed_error) return divide(agreed);
     }
+    still_ = agreed.measured && agreed.max_abs == 0;
     inner_.prepare(agreed);
   }
 
@@ -375,19 +391,23 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
                           down = 1 - 0x1p-40;
   static constexpr double inner_share = 0.45;  ///< of a bound
 
-  /// What `Inner` inspects is what it will be given to encode: values and what is owed to them.
+  /// Whether this call is part of an operation that keeps residuals.
+  bool remembers() const { return !lossless && residuals_ && !still_; }
+
+  /// All own values as they will be encoded, for a compressor that looks at them first.
   template <class Exec> void show(const Exec& exec, std::span<const T> values, const Context& context) {
     if (!remembers()) return inner_.inspect(exec, values, for_inner(context));
     expect_scratch(context);
-    const std::span<Wide> owed = residuals_->of(context.encoding, context.first, context.count);
     const std::span<T> meant = vector(context, 0);
-    const double limit = combining ? own_limit_ : (1 - inner_share) * context.allowed_error;
-    detail::feedback::compensate<T>(exec, values, owed.data(), meant, rounded_down(limit), unit_of(context));
+    residuals_->for_each_part(context.first, context.count, [&](std::size_t first, std::size_t n) {
+      Context part = context;
+      part.first = first, part.count = n, part.encoding = 0;
+      const std::size_t at = first - context.first;
+      detail::feedback::compensate<T>(exec, values.subspan(at, n), load(exec, part).values.data(),
+                                      meant.subspan(at, n), rounded_down(own_limit_), Wide(1));
+    });
     inner_.inspect(exec, std::span<const T>(meant), for_inner(context));
   }
-
-  /// Whether this call is part of an operation that keeps residuals.
-  bool remembers() const { return !lossless && residuals_ && !still_; }
 
   /// From the bound on the result to the limits of what is paid back, in units of sums: F is p E of a mean, else E.
   ///

@@ -71,6 +71,15 @@ template <class Wide, class Space> struct Residuals {
     return {nullptr, runs[k].codes.data() + (at - first), runs[k].scales.data() + group_of(at - first)};
   }
 
+  /// Calls `f(first, n)` for what the parts have of the values [at, at + n).
+  template <class F> void for_each_part(std::size_t at, std::size_t n, F f) const {
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      const std::size_t begin = std::max(at, first + parts_[p].begin),
+                        end = std::min(at + n, first + (p + 1 < parts_.size() ? parts_[p + 1].begin : count));
+      if (begin < end) f(begin, end - begin);
+    }
+  }
+
   /// All residuals of one encoding, on the host.
   std::vector<Wide> values(std::size_t k) const {
     const auto copy = [](const auto& view) {

@@ -266,6 +266,8 @@ template <class Codec, class Link, class Exec> class Agreement {
       const Doing doing(s_, Work::measure, t.in.size_bytes());
       t.magnitudes = measure<T>(s_.exec, t.in, Bound::Kind::rms, workspace_);
       const double root_mean_square = t.magnitudes.squares.root_mean(static_cast<double>(t.in.size()));
+      if constexpr (RememberingCompressor<Codec, Exec>)
+        t.magnitudes.max_abs = t.codec->greatest(s_.exec, t.magnitudes.max_abs);
       if (root_mean_square > 0)
         t.magnitudes.survey = Survey::of(t.codec->survey(s_.exec, t.in, root_mean_square));
     }

@@ -10,10 +10,10 @@
 /// From what all ranks know to the parameters of each tensor's codec.
 namespace wring::inline v0::detail {
 
-/// Whether a bound relative to the inputs is 0 since they are: what a compressor remembers must then stay where it is.
-inline bool all_zeros(const Bound& bound, const Magnitudes& m) {
-  if (bound.kind == Bound::Kind::range) return m.least == 0 && m.greatest == 0;
-  return bound.kind == Bound::Kind::rms && m.squares.high == 0 && m.squares.low == 0;
+/// Whether a bound, or a step, that is relative to the inputs is 0 since they are: what a compressor remembers must then stay where it is.
+inline bool all_zeros(Bound::Kind kind, const Magnitudes& m) {
+  if (kind == Bound::Kind::range) return m.least == 0 && m.greatest == 0;
+  return kind == Bound::Kind::rms && m.squares.high == 0 && m.squares.low == 0;
 }
 
 /// What the compressor is told of the inputs of all ranks, once `t.magnitudes` are those. Sets `t.error`.
@@ -53,7 +53,9 @@ template <class Codec, class Link, class Exec>
 bool set_parameters(const Shared<Codec, Link, Exec>& s, Tensor<Codec>& t, const EdgeCount& edges) {
   using T = typename Codec::value_type;
   if constexpr (RememberingCompressor<Codec, Exec>)
-    if (t.bound && all_zeros(*t.bound, t.magnitudes)) t.magnitudes.max_abs = 0;
+    if (t.bound ? all_zeros(t.bound->kind, t.magnitudes)
+                : SurveyingCompressor<Codec, Exec> && all_zeros(Bound::Kind::rms, t.magnitudes))
+      t.magnitudes.max_abs = 0;
   const Agreed agreed = agreed_parameters(s, t);
   t.allowed.clear();
   if constexpr (PreparedCompressor<Codec, Exec>) t.codec->prepare(agreed);
