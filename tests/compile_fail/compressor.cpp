@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a user reads whose compressor lacks something.
-#include <wring/compressor/cast.hpp>
-#if defined(CASE_block_scaled_bits)
 #include <wring/compressor/block_scaled.hpp>
-#endif
+#include <wring/compressor/cast.hpp>
 #include <wring/detail/compressor_diagnostics.hpp>
 
 namespace {

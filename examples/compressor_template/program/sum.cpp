@@ -2,12 +2,14 @@
 // A sum over MPI ranks with this compressor, verified against the exact one: mpirun -n 4 sum
 #include <common_step/common_step.hpp>
 
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <mpi.h>
 
+#include <wring/collective/allreduce.hpp>
 #include <wring/collective/checked.hpp>
-#include <wring/wring.hpp>
+#include <wring/transport/mpi.hpp>
 
 void run() {
   const Kokkos::DefaultHostExecutionSpace exec;

@@ -2,14 +2,17 @@
 // The laws of a compressor, a sum of five ranks in this process by every kind of algorithm, and damaged bytes.
 #include <common_step/common_step.hpp>
 
+#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <random>
 #include <string>
 #include <vector>
 
+#include <wring/algorithm.hpp>
+#include <wring/collective/allreduce.hpp>
 #include <wring/testing/compressor_laws.hpp>
-#include <wring/wring.hpp>
+#include <wring/transport/in_process.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size);
 
