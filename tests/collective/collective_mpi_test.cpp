@@ -162,7 +162,8 @@ TEST_CASE("MPI: several operations in flight, waited for in reverse order; two l
   }
 }
 
-TEST_CASE("MPI: words summed by MPI_Iallreduce give the bits of Grid by a ring", "[collective][mpi][native]") {
+TEST_CASE("MPI: words summed by MPI_Iallreduce give the bits of Grid by a ring",
+          "[collective][mpi][native]") {
   const Communicator halves(world_rank() % 2, -world_rank());
   for (const MPI_Comm communicator : {MPI_COMM_WORLD, halves.handle}) {
     MpiTransport link(communicator);
@@ -174,7 +175,8 @@ TEST_CASE("MPI: words summed by MPI_Iallreduce give the bits of Grid by a ring",
     for (const std::size_t n : {0, 1, 600, 100000})
       for (const double bound : {1.0, 1e-2, 1e-8}) {
         auto inputs = inputs_of(link.size(), n);
-        if (n == 600 && rank == 0) inputs[0][5] = std::numeric_limits<double>::infinity(), inputs[0][6] = std::nan("");
+        if (n == 600 && rank == 0)
+          inputs[0][5] = std::numeric_limits<double>::infinity(), inputs[0][6] = std::nan("");
         const View one = view_of(inputs[rank]), two = view_of(inputs[rank]), three = view_of(inputs[rank]);
         auto first = native.start(Exec{}, one, wring::absolute(bound)),
              other = second.start(Exec{}, two, wring::absolute(2 * bound));

@@ -141,7 +141,8 @@ TEST_CASE("the scale is the mean magnitude in half octaves", "[detail][entropy]"
       Integers q(block_values, 0);
       std::fill_n(q.begin(), some, value);
       const double mean = std::fabs(static_cast<double>(value)) * static_cast<double>(some) / 128;
-      CHECK(scale_of(sum_of_magnitudes(q.data(), q.size()), q.size()) == static_cast<int>(std::floor(2 * std::log2(mean) + 0.5)) + 15);
+      CHECK(scale_of(sum_of_magnitudes(q.data(), q.size()), q.size()) ==
+            static_cast<int>(std::floor(2 * std::log2(mean) + 0.5)) + 15);
     }
   CHECK(scale_of(0, 128) == 0);
 }
