@@ -168,13 +168,18 @@ template <FloatElement T> class Gradient {
           fmt::format("Gradient: the dead zone {} is not from 0.5 to 1", options_.dead_zone));
   }
 
+  /// The greatest magnitude of a multiple that may be drawn for values up to max_abs. Infinite ones are not.
+  static double drawn_max(double max_abs, double step) {
+    return std::min(detail::grid::up(max_abs + step), std::numeric_limits<double>::max());
+  }
+
   /// Drawn values may be a whole step off, which is what is promised for half the bound.
   void prepare_for_bound(Agreed agreed) {
     if (!draws()) return entropy_.prepare(agreed);
     *agreed.allowed_error /= 2;
     entropy_.prepare(agreed);
     if (!step() || agreed.max_abs == 0) return;
-    agreed.max_abs = detail::grid::up(agreed.max_abs + *step());  // multiples may be as large as that
+    agreed.max_abs = drawn_max(agreed.max_abs, *step());
     entropy_.prepare(agreed);
   }
 
@@ -183,7 +188,8 @@ template <FloatElement T> class Gradient {
     if (!agreed.measured || (agreed.max_abs > 0 && !(agreed.survey > 0 && agreed.root_mean_square > 0)))
       throw InvalidArgument("Gradient needs a bound on the result, or the agreement's survey of the values");
     const double wanted = agreed.max_abs > 0 ? agreed.survey * agreed.root_mean_square : 1;
-    const double most = draws() && agreed.max_abs > 0 ? up(agreed.max_abs + 2 * wanted) : agreed.max_abs;
+    const double most =
+        draws() && agreed.max_abs > 0 ? drawn_max(agreed.max_abs, 2 * wanted) : agreed.max_abs;
     const detail::grid::Request request{
         agreed.collective, agreed.operation, agreed.ranks, most, 0, false, false, agreed.wide};
     entropy_.grid_.take(with_step<T>(request, wanted), agreed);
