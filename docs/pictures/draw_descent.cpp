@@ -79,7 +79,7 @@ void draw(const std::vector<Curve>& curves, const std::string& path) {
   for (int d = 0; d <= decades; ++d) {
     const double y = top + height * d / decades;
     svg << "<path d=\"M" << left << " " << y << "h" << width << "\" stroke=\"#ddd\"/>\n<text x=\"" << left - 8
-        << "\" y=\"" << y + 4 << "\" text-anchor=\"end\">1e-" << d << "</text>\n";
+        << "\" y=\"" << y + 4 << "\" text-anchor=\"end\">" << std::pow(10.0, -d) << "</text>\n";
   }
   for (int s = 0; s <= steps; s += 500)
     svg << "<text x=\"" << left + width * s / steps << "\" y=\"" << top + height + 18
