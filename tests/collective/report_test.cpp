@@ -121,7 +121,7 @@ double most_vectors(const std::string& algorithm, const std::optional<wring::Bou
     return std::array{0.8, 0.3, 0.8}[static_cast<std::size_t>(column)];
   if (algorithm == "halving_doubling") return std::array{1.5, 0.6, 1.0}[static_cast<std::size_t>(column)];
   if (algorithm == "recursive_doubling") return std::array{1.5, 0.7, 1.4}[static_cast<std::size_t>(column)];
-  return std::array{1.5, 0.8, 1.2}[static_cast<std::size_t>(column)];
+  return std::array{1.5, 1.8, 1.8}[static_cast<std::size_t>(column)];
 }
 
 }  // namespace

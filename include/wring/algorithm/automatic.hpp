@@ -110,7 +110,7 @@ class Automatic {
     if (!compressed)
       throw InvalidArgument("automatic: segments of " + std::to_string(s.load.segment_bytes) +
                             " bytes are too long for this number of ranks");
-    const bool compresses = !plain || compressed->seconds <= plain->seconds;
+    const bool compresses = !plain || compressed->seconds < detail::Search::enough * plain->seconds;
     const detail::Outlook& best = compresses ? *compressed : *plain;
     Choice choice{.variant = best.route.number(),
                   .compressed = compresses,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,7 +18,6 @@ inline constexpr std::size_t unit_values = 512;
 struct Segmentation {
   std::size_t units = 1;     ///< of a segment
   std::size_t segments = 1;  ///< at least one, if only an empty one
-  std::size_t full = 0;      ///< those that are not shorter
 
   constexpr Segmentation() = default;
   constexpr Segmentation(std::size_t block_units, std::size_t most) {
@@ -25,14 +25,13 @@ struct Segmentation {
     if (fewest == 0) return;
     units = block_units / fewest + (block_units % fewest != 0);
     segments = block_units / units + (block_units % units != 0);
-    full = block_units / units;
   }
 
   /// Those in flight at once: from four segments on no more than half, which keeps the temporary memory at one and a half vectors
   /// (docs/algorithms.md).
   constexpr std::size_t in_flight(int depth) const {
     const auto most = static_cast<std::size_t>(depth);
-    const std::size_t few = segments < 4 ? segments : full / 2;
+    const std::size_t few = segments < 4 ? segments : std::bit_floor(segments) / 2;
     return most < few ? most : few;
   }
 };

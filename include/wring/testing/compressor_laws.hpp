@@ -425,7 +425,9 @@ template <class Codec, class Exec> class CompressorLaws {
   /// A sum that was added in the wide form becomes the result that a coded one becomes.
   void finishes_wide(Case& c, Case& wide, const Bytes& a, const std::vector<T>& second, const Bytes& ab,
                      std::size_t n) {
-    const auto b = calls_.encode(wide, second);
+    Case other_rank = wide;
+    other_rank.context.rank = 1;  // whose draws are its own
+    const auto b = calls_.encode(other_rank, second);
     const auto sum = b ? calls_.combine(wide, a, *b, n, 2) : std::nullopt;
     const auto finished = sum ? calls_.finish(c, *sum, n, 2) : std::nullopt,
                expected = calls_.finish(c, ab, n, 2);

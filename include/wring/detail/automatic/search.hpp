@@ -27,8 +27,8 @@ struct Outlook {
 /// one may still become the fastest, longer and shorter segments, more and fewer of them in flight, step by step as long as that helps.
 class Search {
  public:
-  static constexpr std::array<std::size_t, 8> segments{32 << 10,  64 << 10, 128 << 10, 256 << 10,
-                                                       512 << 10, 1 << 20,  2 << 20,   4 << 20};
+  static constexpr std::array<std::size_t, 10> segments{8 << 10,   16 << 10,  32 << 10, 64 << 10, 128 << 10,
+                                                        256 << 10, 512 << 10, 1 << 20,  2 << 20,  4 << 20};
   static constexpr std::array<int, 5> depths{1, 2, 4, 8, 16};
   static constexpr double enough = 0.98;  ///< a change that gains less than 2 % is none
   static constexpr double hopeful =
@@ -80,8 +80,13 @@ class Search {
       continue;
   }
 
+  /// Whatever is longer than a block is as good as that.
   bool improve_segments(Outlook& outlook) const {
-    const auto at = std::lower_bound(segments.begin(), segments.end(), outlook.segment_bytes);
+    const auto blocks = static_cast<std::size_t>(std::max(1, outlook.route.plan(s_.task, 0, s_.ranks).blocks));
+    const std::size_t block = s_.load.bytes / blocks;
+    const auto at =
+        std::lower_bound(segments.begin(), segments.end(), std::min(outlook.segment_bytes, block));
+    if (at == segments.end()) return false;
     return (at + 1 < segments.end() && take_if_faster(outlook, *(at + 1), outlook.depth)) ||
            (at != segments.begin() && take_if_faster(outlook, *(at - 1), outlook.depth));
   }
