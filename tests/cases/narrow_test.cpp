@@ -77,7 +77,7 @@ TEST_CASE("a mean of tiny values does not underflow: it divides after the sum, o
     for (const auto& y : got.results)
       for (const float v : y) {
         if (compressor.name.starts_with("fp16") && call.collective == Collective::allreduce)
-          REQUIRE(v == 0x1p-24f);  // the nearest that the format has
+          REQUIRE((v == 0x1p-24f || v == 6e-8f));  // the nearest that the format has; within a node, as it is
         REQUIRE(std::abs(v - 6e-8f) <= 0x1p-25f);
       }
   });
