@@ -82,7 +82,8 @@ class Search {
 
   /// Whatever is longer than a block is as good as that.
   bool improve_segments(Outlook& outlook) const {
-    const auto blocks = static_cast<std::size_t>(std::max(1, outlook.route.plan(s_.task, 0, s_.ranks).blocks));
+    const auto blocks =
+        static_cast<std::size_t>(std::max(1, outlook.route.plan(s_.task, 0, s_.ranks).blocks));
     const std::size_t block = s_.load.bytes / blocks;
     const auto at =
         std::lower_bound(segments.begin(), segments.end(), std::min(outlook.segment_bytes, block));
