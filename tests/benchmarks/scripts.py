@@ -159,7 +159,8 @@ def test_refused():
     with open("sweep.allreduce.json") as file:
         elsewhere = json.load(file)
     elsewhere["settings"]["link"] = "another"
-    write("elsewhere.json", elsewhere)
+    with open("elsewhere.json", "w") as file:
+        json.dump(elsewhere, file)
     sweep, timeline = "sweep.allreduce.json", "../docs/pictures/draw_timeline.py"
     for name, arguments, sentence in [
             ("compare_runs", ["missing.json", sweep], "cannot read missing.json"),
