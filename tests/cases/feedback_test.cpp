@@ -27,7 +27,7 @@ template <class T> PerRank<T> inputs_of(int ranks, std::size_t n, std::uint64_t 
 
 }  // namespace
 
-// I1
+// sands-lab/grace#10
 TEST_CASE("feedback that is configured is applied: what is dropped arrives later", "[cases][feedback]") {
   const std::vector<double> x{1, 0.4};
   for (const int ranks : {1, 2}) {
@@ -60,7 +60,7 @@ TEST_CASE("feedback as a user writes it", "[cases][feedback]") {
   CHECK((state.steps() == 3 && !saved.empty()));
 }
 
-// I2
+// epfml/powersgd#3
 TEST_CASE("residuals are a rank's own minus its own compressed", "[cases][feedback]") {
   FeedbackTeam<BlockScaled<double, 2>> team(2, Direct{}, mean);
   const EncodingTrace trace(Direct{}, 2, false, false);
@@ -83,7 +83,7 @@ TEST_CASE("residuals are a rank's own minus its own compressed", "[cases][feedba
   CHECK(gap < 3 * gap_at_5);  // it does not grow with the number of steps
 }
 
-// I5
+// pytorch/pytorch#50985
 TEST_CASE("residuals of bfloat16 values are kept in float", "[cases][feedback]") {
   FeedbackTeam<BlockScaled<bhalf_t, 4>> team(2, RecursiveDoubling{}, mean);
   const std::vector<bhalf_t> x{bhalf_t(1.0f), bhalf_t(1e-4f)};
@@ -99,7 +99,7 @@ TEST_CASE("residuals of bfloat16 values are kept in float", "[cases][feedback]")
   CHECK(std::fabs(value - 1.0 / 7) < 0.002);
 }
 
-// I6
+// pytorch/pytorch#79334, #102721, #74556
 TEST_CASE("a state that is saved and restored goes on as if nothing had happened", "[cases][feedback]") {
   using Codec = BlockScaled<float, 2>;
   const Codec stochastic({.rounding = StochasticRounding{7}, .rotation = {}});
@@ -139,7 +139,7 @@ TEST_CASE("a state that is saved and restored goes on as if nothing had happened
   CHECK(outcomes[1].text.find("rank 1 of 2, this is rank 0 of 2") != std::string::npos);
 }
 
-// G6
+// llnl/H5Z-ZFP#95, #100; szcompressor/SZ2#115
 TEST_CASE("a saved state of another version or byte order, or a damaged one, is refused",
           "[cases][feedback]") {
   FeedbackTeam<BlockScaled<float, 2>> team(2, Ring{}, mean);

@@ -80,7 +80,7 @@ TEST_CASE("lossless: what uncompressed collectives give, integers", "[collective
 }
 
 TEST_CASE("lossless: integers that lie close together shrink, signed or not, around any value",
-          "[collective][case]") {
+          "[collective][cases]") {
   PerRank<std::uint8_t> bytes(2, std::vector<std::uint8_t>(16384));
   PerRank<std::uint16_t> words(2, std::vector<std::uint16_t>(16384));
   for (std::size_t i = 0; i < 16384; ++i)
@@ -95,13 +95,13 @@ TEST_CASE("lossless: integers that lie close together shrink, signed or not, aro
   gathered(bytes), gathered(words);
 }
 
-TEST_CASE("lossless: integers that no float holds arrive", "[collective][case]") {
+TEST_CASE("lossless: integers that no float holds arrive", "[collective][cases]") {
   const std::int64_t large = (std::int64_t{1} << 53) + 1, larger = (std::int64_t{1} << 62) + 1;
   gathered(PerRank<std::int64_t>{{large, -large, larger, -larger, 0}, {INT64_MIN, INT64_MAX}});
   gathered(PerRank<std::int32_t>{{INT32_MIN, INT32_MAX, 1 << 24, (1 << 24) + 1}, {7}});
 }
 
-TEST_CASE("lossless: one value again and again, or once", "[collective][case]") {
+TEST_CASE("lossless: one value again and again, or once", "[collective][cases]") {
   for (const int value : {0, 7})
     for (const std::size_t n : {std::size_t{2048}, std::size_t{1}}) {
       gathered(PerRank<int>(2, std::vector<int>(n, value)));
@@ -110,7 +110,7 @@ TEST_CASE("lossless: one value again and again, or once", "[collective][case]") 
 }
 
 TEST_CASE("lossless: infinities, NaN and subnormals of the 16-bit types arrive as they are",
-          "[collective][case]") {
+          "[collective][cases]") {
   const std::uint16_t half[] = {0x7c00, 0xfc00, 0x7e01, 0xfdff, 0x7bff, 0xfbff, 0x0001, 0x8000};
   const std::uint16_t bfloat[] = {0x7f80, 0xff80, 0x7fc1, 0xff81, 0x7f7f, 0xff7f, 0x0001, 0x8000};
   PerRank<wring::half_t> a(2);

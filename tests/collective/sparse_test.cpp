@@ -135,14 +135,14 @@ TEST_CASE("threshold: a bound below the rounding of the sum is refused on all ra
 }
 
 // apple/pfl-research#65
-TEST_CASE("top k: the greatest magnitude, not the greatest value", "[collective][case]") {
+TEST_CASE("top k: the greatest magnitude, not the greatest value", "[collective][cases]") {
   const Call<TopK<float>> call{TopK<float>({.k = 1})};
   for (const AnyAlgorithm& algorithm : all_algorithms(1))
     CHECK(reduced(call, {{-5, 1, 2, -0.5f}}, algorithm)[0] == std::vector<float>{-5, 0, 0, 0});
 }
 
 // bytedance/byteps#299
-TEST_CASE("top k: places need no more room than there is in a value", "[collective][case]") {
+TEST_CASE("top k: places need no more room than there is in a value", "[collective][cases]") {
   std::vector<wring::half_t> x(70000, to_element<wring::half_t>(0)), expected = x;
   x[69999] = to_element<wring::half_t>(3), expected[69999] = to_element<wring::half_t>(6);
   const Call<TopK<wring::half_t>> call{TopK<wring::half_t>({.k = 1})};
@@ -151,7 +151,7 @@ TEST_CASE("top k: places need no more room than there is in a value", "[collecti
 }
 
 // pytorch/pytorch#31413, pytorch/pytorch#111422
-TEST_CASE("top k: ranks with other places, and with none, get one sum", "[collective][case]") {
+TEST_CASE("top k: ranks with other places, and with none, get one sum", "[collective][cases]") {
   const PerRank<float> inputs{{1, 0, 0, 0, 0}, {0, 0, 0, 0, 0}, {2, 0, 0, 0, 3}};
   for (const AnyAlgorithm& algorithm : all_algorithms(3))
     for (const std::size_t ride : {std::size_t{0}, std::size_t{65536}})
@@ -163,7 +163,7 @@ TEST_CASE("top k: ranks with other places, and with none, get one sum", "[collec
       }
 }
 
-TEST_CASE("top k: NaN and infinities take the first places and arrive", "[collective][case]") {
+TEST_CASE("top k: NaN and infinities take the first places and arrive", "[collective][cases]") {
   const float nan = std::numeric_limits<float>::quiet_NaN(),
               infinity = std::numeric_limits<float>::infinity();
   const PerRank<float> inputs{{9, nan, infinity, 8, 1}, {infinity, 7, -infinity, 8, 1}};

@@ -30,9 +30,11 @@ namespace wring::inline v0 {
 /// Without a bound in the call, the step follows from `Options::target`, the squared error that is aimed at, as a part of the squared
 /// values: |x - C(x)|^2 = target |x|^2. Every rank finds the step that does so for its own values, from a sample of them, in units of
 /// their root mean square; the least of these, times the root mean square of all ranks' inputs, is the step of all. A rank whose values are
-/// like the others' has that error, but for the sample's and for the choice of steps (1/8 to 1/15 apart): within 12 % of it.
+/// like the others' has that error, but for the sample's and for the choice of steps (1/8 to 1/15 apart):
+/// within 20 % of it on real gradients.
 ///
-/// With a bound in the call, that is kept, as by Grid: the target does not count and nothing becomes 0 that is not next to it.
+/// With a bound in the call, that is kept, as by Grid: the target does not count, and values become the nearest multiple without a
+/// dead zone.
 ///
 /// With stochastic rounding results are right on average; draws depend on what StochasticRounding says, not on how a tensor is cut. A value of
 /// so many steps that its type hardly resolves them (2^22 in float, 2^9 and 2^6 in the half types) is rounded to the nearest. With a bound the
@@ -45,7 +47,7 @@ template <FloatElement T> class Gradient {
  public:
   using value_type = T;
 
-  /// coded: through the entropy stage. packed: as Grid packs its blocks, in 1 to 2 bits more, many times as fast. automatic: packed on
+  /// coded: through the entropy stage. packed: as Grid packs its blocks, in up to 2 bits more, many times as fast. automatic: packed on
   /// links that are known, by the machine of `Automatic`, to bring each rank more than `fast_link`; else coded.
   enum class Form { automatic, coded, packed };
 
