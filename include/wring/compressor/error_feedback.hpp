@@ -184,7 +184,7 @@ using AddingOf = std::conditional_t<AddingCompressor<Inner>,
 /// **Bound.** With a bounded `Inner` the bound E holds for every single result, as without feedback: encodings err by 0.45 of it, and no
 /// more than the rest is paid back in one operation. The quanta are thus about half as large. If E is the same in all steps, the sum of all
 /// results is within E of the sum of the exact ones, too, after any number of steps, but for the rounding of the element type in each of
-/// them. If E shrinks, what is owed is paid back over several steps. Where a SUM may overflow its element type, and where E is 0,
+/// them. If E shrinks, what is owed is paid back over several steps. Where a sum (of a MEAN, before it is divided) may overflow its element type, and where E is 0,
 /// nothing is paid back and nothing kept.
 ///
 /// Special values: NaN and infinities are sent as they are, and what is owed to their elements stays so. Finite values stay finite: what
@@ -207,6 +207,10 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
   using T = typename Inner::value_type;
   static_assert(Compressor<Inner> && FloatElement<T>,
                 "wring: ErrorFeedback is for compressors of floating-point values");
+  static_assert(
+      !WordSummingCompressor<Inner>,
+      "wring: ErrorFeedback does not see what PackedWords rounds when it decodes sums; Grid has the same "
+      "bits and can be compensated");
   using Wide = typename FloatTraits<T>::Wide;
   static constexpr bool combining = CombiningCompressor<Inner>, bounded = BoundedCompressor<Inner>;
 
@@ -403,8 +407,9 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
       Context part = context;
       part.first = first, part.count = n, part.encoding = 0;
       const std::size_t at = first - context.first;
-      detail::feedback::compensate<T>(exec, values.subspan(at, n), load(exec, part).values.data(),
-                                      meant.subspan(at, n), rounded_down(own_limit_), Wide(1));
+      detail::feedback::compensate<T>(exec, values.subspan(at, n),
+                                      load(exec, part, room(context)).values.data(), meant.subspan(at, n),
+                                      rounded_down(own_limit_), Wide(1));
     });
     inner_.inspect(exec, std::span<const T>(meant), for_inner(context));
   }
@@ -419,7 +424,7 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
     const bool sums = reduces(agreed.collective) && adds(agreed.operation);
     const bool averages = sums && agreed.operation == Operation::mean;
     const double terms = sums ? agreed.ranks : 1, error = *agreed.allowed_error;
-    const bool may_overflow = sums && !averages && terms * agreed.max_abs * up > FloatTraits<T>::greatest;
+    const bool may_overflow = sums && terms * agreed.max_abs * up > FloatTraits<T>::greatest;
     still_ = error == 0 || may_overflow;
     if (still_) return inner_.prepare(agreed);
     Agreed share = agreed;
@@ -465,14 +470,22 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
   };
 
   template <class Exec> Owed load(const Exec& exec, const Context& context) {
+    return load(exec, context, room(context));
+  }
+
+  /// Where residuals of 8 bits are expanded to: the last part of the scratch memory of a call.
+  std::byte* room(const Context& context) const {
+    return context.scratch.data() + scratch_bytes(context.count) - inner_scratch_bytes(context.count) -
+           expanded_bytes(context.count);
+  }
+
+  template <class Exec> Owed load(const Exec& exec, const Context& context, std::byte* room) {
     static_assert(
         Kokkos::SpaceAccessibility<Exec, Space>::accessible,
         "wring: the memory space of the FeedbackState is not one that the execution space can access");
     tensor_->encoded = true;
     const auto place = residuals_->of(context.encoding, context.first, context.count, memory_->eight_bits);
     if (!memory_->eight_bits) return {{place.full, context.count}, place};
-    std::byte* const room = context.scratch.data() + scratch_bytes(context.count) -
-                            inner_scratch_bytes(context.count) - expanded_bytes(context.count);
     const std::span<Wide> values(reinterpret_cast<Wide*>(room), context.count);
     detail::feedback::expand<T>(exec, place.codes, place.scales, values);
     return {values, place};

@@ -216,10 +216,10 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     const Failure failure = consent_.head().failure();
     if (consent_.head().flags & Head::damaged) {
       shared_.sums_agreed = true;
+      shared_.fail(failure ? failure
+                           : Failure{Cause::transport, shared_.plan.rank, "the consent to sums was damaged"});
       settle();
-      abandon(failure ? failure
-                      : Failure{Cause::transport, shared_.plan.rank, "the consent to sums was damaged"},
-              true);
+      abandon(shared_.failure, true);
     } else if (failure) {
       shared_.fail(failure);
       finish_moving();

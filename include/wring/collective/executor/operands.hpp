@@ -69,7 +69,8 @@ template <class Codec, class Link, class Exec> class Operands {
       const std::span<T> out = s_.tensors[i].out;
       if constexpr (FloatElement<T>)
         if (result.scale)
-          multiply_by_scale<T>(s_.exec, out, {result.scale, result.scale_group}, s_.tensors[i].error);
+          multiply_by_scale<T>(s_.exec, out, {result.scale, result.scale_group},
+                               s_.tensors[i].bound ? s_.tensors[i].error : 0);
       if (result.symmetric)
         unpack_triangle<T>(s_.exec, std::span<const T>(out), result.to, result.shape);
       else

@@ -156,9 +156,9 @@ template <class Wide, class Space> struct Memory {
     expect_same(tensor, o);
     rank = o.rank, ranks = o.ranks;
     tensor.total = o.total, tensor.operation = o.operation;
-    tensor.open = true, tensor.encoded = false;
     Residuals<Wide, Space>& course = tensor.courses[course_of(o)];
     course.shape(o);
+    tensor.open = true, tensor.encoded = false;
     return tensor;
   }
 

@@ -103,7 +103,8 @@ class Reader {
       refuse(sentence("has version ", version, ", this library reads version ", saved_version));
     if (const std::uint64_t length = word(); length != given)
       refuse(sentence("has ", given, " bytes, not the ", length, " that were written"));
-    if (word() != checksum(bytes_)) refuse("is damaged: its checksum is wrong");
+    const std::uint64_t sum = word();
+    if (sum != checksum(bytes_)) refuse("is damaged: its checksum is wrong");
   }
 
   std::span<const std::byte> take(std::size_t n) {

@@ -11,6 +11,7 @@
 #include <wring/detail/grid/runs.hpp>
 #include <wring/detail/grid/team/kernels.hpp>
 #include <wring/detail/sentence.hpp>
+#include <wring/error.hpp>
 #include <wring/operation.hpp>
 
 namespace wring::inline v0::detail {
@@ -242,6 +243,7 @@ std::size_t grid_combine(const Exec& exec, std::span<const std::byte> a, std::sp
                          const GridParameters& p, const grid::Kernels& kernels) {
   if (p.form == GridParameters::Form::values)
     return grid_team::combine_values<T>(exec, a, b, n, out, operation);
+  if (p.raw_blocks) throw CodecError("Grid: pieces of a collective that adds nothing do not combine");
   if (p.form == GridParameters::Form::int64)
     return grid::combine_as<grid::i64>(exec, a, b, n, out, operation, p, kernels);
   return grid::combine_as<grid::i32>(exec, a, b, n, out, operation, p, kernels);

@@ -29,6 +29,7 @@ namespace wring::inline v0::detail {
 struct SumOfSquares {
   std::uint64_t high = 0, low = 0;
   std::int32_t index = std::numeric_limits<std::int32_t>::min();
+  std::int32_t unused = 0;  ///< every byte travels
 
   static SumOfSquares from(double mantissa, int exponent) {  // mantissa * 2^exponent >= 0
     SumOfSquares s;
@@ -61,8 +62,8 @@ struct SumOfSquares {
     if (high == 0 && low == 0) return 0;
     const double digits = static_cast<double>(high) * 0x1p32 + static_cast<double>(low);
     const double mean = digits / count * (1 - 0x1p-50);
-    const int shift = 32 * (index - 1);  // even
-    return std::ldexp(std::sqrt(mean), shift / 2) * (1 - 0x1p-50);
+    const int shift = 16 * (std::clamp(index, -1000, 1000) - 1);  // half of an even one; beyond any number
+    return std::ldexp(std::sqrt(mean), shift) * (1 - 0x1p-50);
   }
 };
 
@@ -73,6 +74,7 @@ struct Magnitudes {
   std::uint64_t special_values =
       0;  ///< 1: there are NaN or infinities; looked for where the compressor sums words
   Survey survey;
+  std::int16_t unused[3] = {};  ///< every byte travels
 
   void merge(const Magnitudes& other) {
     max_abs = std::max(max_abs, other.max_abs), special_values |= other.special_values;
