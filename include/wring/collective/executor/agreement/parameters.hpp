@@ -12,7 +12,8 @@ namespace wring::inline v0::detail {
 
 /// Whether a bound, or a step, that is relative to the inputs is 0 since they are: what a compressor remembers must then stay where it is.
 inline bool all_zeros(Bound::Kind kind, const Magnitudes& m) {
-  if (kind == Bound::Kind::range) return m.least == 0 && m.greatest == 0;
+  if (kind == Bound::Kind::range)  // least > greatest: nothing is finite
+    return m.least > m.greatest || (m.least == 0 && m.greatest == 0);
   return kind == Bound::Kind::rms && m.squares.high == 0 && m.squares.low == 0;
 }
 
