@@ -19,8 +19,8 @@ namespace wring::inline v0 {
 /// table of its own for each chunk of 32768 where that is smaller: near the entropy of the quanta, and below it where their scale varies from
 /// place to place, as in gradients. Beyond 8 bits tables are coarse, and it takes up to 0.7 bits more.
 ///
-/// Pieces are combined by decoding them to integers, adding and coding again. Cost on one core with AVX-512: 1.1 to 3 GB/s of floats to
-/// encode, 2 to 4 to decode, 0.4 to 1.3 to combine; for links that are slower than that. Scratch memory: three Grid pieces. Hosts only.
+/// Pieces are combined by decoding them to integers, adding and coding again. Cost on one core of a busy machine with AVX-512: 1.1 to 3 GB/s of floats to
+/// encode, 2 to 4 to decode, 0.4 to 1.3 to combine; for slow links. Scratch memory: three Grid pieces. Hosts only.
 template <FloatElement T> class EntropyGrid {
  public:
   using value_type = T;

@@ -40,8 +40,6 @@ template <FloatElement T> class Gradient;
 /// combined in the order of the plan; `reproducible()` is then false for sums. Memory: none of its own. Half
 /// types are computed in float.
 template <FloatElement T> class Grid {
-  template <class Exec> static constexpr bool on_host = detail::RunsOnHost<Exec>;
-
  public:
   using value_type = T;
 
@@ -99,7 +97,7 @@ template <FloatElement T> class Grid {
   std::size_t compress(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
                        const Context& context) {
     const Parameters p = parameters(context);
-    if constexpr (on_host<Exec>) {
+    if constexpr (detail::RunsOnHost<Exec>) {
       const std::size_t size = detail::grid_encode<T>(exec, values, bytes, p);
       if (p.raw_blocks && p.form != Form::values)
         fallback_blocks_ += count_raw(bytes.first(detail::grid::blocks_of(values.size())));
@@ -111,7 +109,7 @@ template <FloatElement T> class Grid {
 
   /// The bound of the magnitudes is a power of two times the step. Hosts only.
   template <class Exec>
-    requires on_host<Exec>
+    requires detail::RunsOnHost<Exec>
   std::size_t compress_and_measure(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
                                    const Context& context, double& max_abs) {
     const Parameters p = parameters(context);
@@ -128,14 +126,14 @@ template <FloatElement T> class Grid {
   bool accumulates() const { return prepared_ && parameters_.form == Form::int32; }
 
   template <class Exec>
-    requires on_host<Exec>
+    requires detail::RunsOnHost<Exec>
   std::size_t accumulate(const Exec& exec, std::span<const T> values, std::span<const std::byte> piece,
                          std::span<std::byte> out, std::span<T> result, const Context& context) const {
     return accumulate(exec, values, {}, piece, out, result, context);
   }
 
   template <class Exec>
-    requires on_host<Exec>
+    requires detail::RunsOnHost<Exec>
   std::size_t accumulate(const Exec& exec, std::span<const std::byte> own, std::span<const std::byte> piece,
                          std::span<std::byte> out, std::span<T> result, const Context& context) const {
     return accumulate(exec, {}, own, piece, out, result, context);
@@ -144,7 +142,7 @@ template <FloatElement T> class Grid {
   template <class Exec>
   void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
                   const Context& context) const {
-    if constexpr (on_host<Exec>)
+    if constexpr (detail::RunsOnHost<Exec>)
       detail::grid_decode<T>(exec, bytes, values, parameters(context), is_streamed(context));
     else
       detail::team_grid_decode<T>(exec, bytes, values, parameters(context));
@@ -154,7 +152,7 @@ template <FloatElement T> class Grid {
   std::size_t combine(const Exec& exec, std::span<const std::byte> a, std::span<const std::byte> b,
                       std::span<std::byte> out, const Context& context) const {
     const Parameters p = parameters(context);
-    if constexpr (on_host<Exec>)
+    if constexpr (detail::RunsOnHost<Exec>)
       return detail::grid_combine<T>(exec, a, b, context.count, out, context.operation, p);
     else
       return detail::team_grid_combine<T>(exec, a, b, context.count, out, context.operation, p);
@@ -177,7 +175,7 @@ template <FloatElement T> class Grid {
                      const Context& context) const {
     Parameters p = parameters(context);
     p.shift = parameters_.shift;
-    if constexpr (on_host<Exec>)
+    if constexpr (detail::RunsOnHost<Exec>)
       return detail::grid_finish<T>(exec, sum, context.count, out, p);
     else
       return detail::team_grid_finish<T>(exec, sum, context.count, out, p);

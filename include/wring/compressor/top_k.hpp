@@ -92,7 +92,7 @@ template <FloatElement T = float> class TopK : public detail::sparse::Codec<T> {
  private:
   template <class Exec>
   detail::sparse::Selection<T> select(const Exec& exec, std::span<const T> values, std::size_t first) const {
-    if constexpr (detail::sparse::on_host<Exec>)
+    if constexpr (detail::RunsOnHost<Exec>)
       return detail::sparse::select_greatest<T>(exec, values, selected(values.size()), first,
                                                 detail::sparse::best_kernels<T>());
     else

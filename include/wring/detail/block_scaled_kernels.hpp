@@ -9,14 +9,10 @@
 #include <wring/detail/block_scaled/decode.hpp>
 #include <wring/detail/block_scaled/encode.hpp>
 #include <wring/detail/block_scaled/team.hpp>
+#include <wring/detail/spaces.hpp>
 
 /// Whole pieces, on a host in vectors, elsewhere in teams. Sizes were checked.
 namespace wring::inline v0::detail::block_scaled {
-
-template <class Exec>
-inline constexpr bool on_host =
-    Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible &&
-    Kokkos::SpaceAccessibility<Exec, Kokkos::HostSpace>::accessible;
 
 template <int Bits, class T, class Exec>
 void encode_in_teams(const Exec& exec, std::span<const T> x, std::byte* piece, const Coding& coding,
@@ -37,7 +33,7 @@ template <int Bits, class T, class Exec>
 void encode(const Exec& exec, std::span<const T> x, std::byte* piece, const Coding& coding,
             const Layout& layout) {
   if (x.empty()) return;
-  if constexpr (on_host<Exec>)
+  if constexpr (RunsOnHost<Exec>)
     for_each_task("wring::encode", exec, x.size(),
                   EncodeBlocks<T, Bits>{{&best_kernels<Bits>(), coding, layout}, x.data(), piece});
   else
@@ -48,7 +44,7 @@ template <int Bits, bool Add, class T, class Exec>
 void decode(const Exec& exec, const std::byte* piece, std::span<T> y, const Coding& coding,
             const Layout& layout) {
   if (y.empty()) return;
-  if constexpr (on_host<Exec>)
+  if constexpr (RunsOnHost<Exec>)
     for_each_task(Add ? "wring::add" : "wring::decode", exec, y.size(),
                   DecodeBlocks<T, Bits, Add>{{&best_kernels<Bits>(), coding, layout}, piece, y.data()});
   else

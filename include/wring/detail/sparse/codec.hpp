@@ -9,15 +9,11 @@
 
 #include <wring/compressor/concept.hpp>
 #include <wring/detail/sizes.hpp>
+#include <wring/detail/spaces.hpp>
 #include <wring/detail/sparse/piece.hpp>
 #include <wring/detail/sparse/team.hpp>
 
 namespace wring::inline v0::detail::sparse {
-
-template <class Exec>
-inline constexpr bool on_host =
-    Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Exec::memory_space>::accessible &&
-    Kokkos::SpaceAccessibility<Exec, Kokkos::HostSpace>::accessible;
 
 /// What compressors of sparse pieces have in common: all but what they send.
 template <FloatElement T> class Codec {
@@ -39,7 +35,7 @@ template <FloatElement T> class Codec {
   template <class Exec>
   void decompress(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
                   const Context& context) const {
-    if constexpr (on_host<Exec>)
+    if constexpr (RunsOnHost<Exec>)
       sparse_decode<false, T>(exec, bytes, values, divisor(context), best_kernels<T>());
     else
       team_sparse_decode<T>(exec, bytes, values, divisor(context));
@@ -47,7 +43,7 @@ template <FloatElement T> class Codec {
 
   /// Hosts only.
   template <class Exec>
-    requires on_host<Exec>
+    requires RunsOnHost<Exec>
   void decompress_add(const Exec& exec, std::span<const std::byte> bytes, std::span<T> values,
                       const Context& context) const {
     sparse_decode<true, T>(exec, bytes, values, divisor(context), best_kernels<T>());
@@ -57,7 +53,7 @@ template <FloatElement T> class Codec {
   std::size_t combine(const Exec& exec, std::span<const std::byte> a, std::span<const std::byte> b,
                       std::span<std::byte> out, const Context& context) const {
     expect_space("sparse", out.size(), largest_piece<T>(context.count));
-    if constexpr (on_host<Exec>)
+    if constexpr (RunsOnHost<Exec>)
       return sparse_combine<T>(exec, a, b, context.count, out, context.operation, best_kernels<T>());
     else
       return team_sparse_combine<T>(exec, a, b, context.count, out, context.operation);
@@ -71,7 +67,7 @@ template <FloatElement T> class Codec {
   static std::size_t encode(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
                             const Selection<T>& selection, std::size_t first) {
     expect_space("sparse", bytes.size(), largest_piece<T>(values.size()));
-    if constexpr (on_host<Exec>)
+    if constexpr (RunsOnHost<Exec>)
       return sparse_encode<T>(exec, values, bytes, selection, first, best_kernels<T>());
     else
       return team_sparse_encode<T>(exec, values, bytes, selection, first);
