@@ -107,7 +107,8 @@ template <class T, int Bits> struct BlockEncoder {
     unsigned in_doubt = 0;
     for (int group = 0; group < block_groups; ++group) {
       const float scale = scales[group].value();
-      const bool quick = !scales[group].marked() && scale <= 0x1p100f;
+      const bool quick = !scales[group].marked() && scale <= 0x1p100f &&
+                         (!coding.draws || scale == 0 || scale >= least_drawn_scale);
       factors.inverse[group] = quick && scale != 0 ? 1 / scale : 0;
       in_doubt |= static_cast<unsigned>(!quick) << group;
     }
@@ -120,7 +121,8 @@ template <class T, int Bits> struct BlockEncoder {
     if (in_doubt == 0) return;
     for (int group = 0; group < block_groups; ++group)
       if ((in_doubt >> group & 1u) != 0)
-        quantise_carefully(v + group * group_values, scales[group], draws[group], q + group * group_values);
+        quantise_carefully(v + group * group_values, scales[group], factors.inverse[group], draws[group],
+                           q + group * group_values);
   }
 
   unsigned quantise_quickly(const Wide* v, const Factors& factors, const RandomRows* draws, i32* q) const {
@@ -133,10 +135,16 @@ template <class T, int Bits> struct BlockEncoder {
     return coding.draws ? kernels->drawn(x, factors, draws, q) : kernels->nearest(x, factors, q);
   }
 
-  WRING_COLD void quantise_carefully(const Wide* v, Scale scale, const RandomRows& draws, i32* q) const {
-    for (int i = 0; i < group_values; ++i)
-      q[i] = code_of_value<Bits>(v[i], scale, coding.draws,
-                                 [&] { return Coding::draw_of(draws.row[i / lanes % 4][i % lanes], i); });
+  /// Those that are in doubt; all, where there is no inverse.
+  WRING_COLD void quantise_carefully(const Wide* v, Scale scale, float inverse, const RandomRows& draws,
+                                     i32* q) const {
+    for (int i = 0; i < group_values; ++i) {
+      const std::uint32_t draw = coding.draws ? Coding::draw_of(draws.row[i / lanes % 4][i % lanes], i) : 0;
+      const double distance = static_cast<double>(v[i]) * inverse - (draw + 0.5) / units_per_step;
+      if (inverse != 0 && coding.draws && std::abs(distance - std::nearbyint(distance)) > 4 / units_per_step)
+        continue;
+      q[i] = code_of_value<Bits>(v[i], scale, coding.draws, [&] { return draw; });
+    }
   }
 
   void write_fields(const i32* q, std::size_t m, std::byte* out) const {

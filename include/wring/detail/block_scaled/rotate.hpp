@@ -26,14 +26,13 @@ template <class Wide, int Bytes> WRING_ALWAYS_INLINE void butterfly(grid::Lanes<
   a = sum;
 }
 
-/// Sums in the lanes without the bit `Stride`, differences in those with it.
+/// Sums in the lanes without the bit `Stride`, differences in those with it: the other lane and, with a sign, the lane itself. A product by
+/// a sign is exact, so that contraction changes nothing.
 template <int Stride, class Native, class Index, Index... L>
 WRING_ALWAYS_INLINE void butterfly_lanes(Native& v, std::integer_sequence<Index, L...>) {
 #if WRING_GRID_NATIVE_VECTORS
-  constexpr Index count = sizeof...(L);
-  const Native other = __builtin_shufflevector(v, v, (L ^ Stride)...);
-  const Native sum = other + v, difference = other - v;
-  v = __builtin_shufflevector(sum, difference, (L & Stride ? count + L : L)...);
+  const Native other = __builtin_shufflevector(v, v, (L ^ Stride)...), sign = {(L & Stride ? -1 : 1)...};
+  v = other + v * sign;
 #else
   (void)v;
 #endif
@@ -93,6 +92,9 @@ WRING_ALWAYS_INLINE void change_signs(grid::Lanes<Wide, Bytes>& row, std::uint32
 
 template <int Rows, class Row> WRING_ALWAYS_INLINE void change_signs(Row* row, const Words4& signs) {
   constexpr int each = 32 / Row::count;  // rows for which a word has bits
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 16
+#endif
   for (int r = 0; r < Rows; ++r) change_signs(row[r], signs.word[r / each], r % each * Row::count);
 }
 
@@ -101,6 +103,9 @@ template <int Bytes, bool Back, class Wide> WRING_ALWAYS_INLINE void rotate(cons
   using Row = grid::Row<Wide, Bytes>;
   constexpr int rows = group_values / Row::count;
   Row row[rows];
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 16
+#endif
   for (int r = 0; r < rows; ++r) load(row[r], v + r * Row::count);
   if constexpr (!Back) change_signs<rows>(row, signs);
   butterflies<rows>(row);

@@ -32,9 +32,10 @@ struct Factors {
 /// By how much more a quotient x / scale may be, in relative terms, than x times the inverse: four roundings, that of x
 /// included, make 2^-22.
 inline constexpr float relative_margin = 0x1.8p-22f;
-/// The same for x times the inverse plus a number in (-1/2, 1/2), in absolute terms, for quotients up to 128. The three roundings make
-/// at most 2.3e-5, that of the sum 0.4e-5.
-inline constexpr float absolute_margin = 0x1p-15f;
+/// Of these a step has as many as there are draws.
+inline constexpr float units_per_step = 0x1p16f;
+/// From this scale on the units of a step have an inverse.
+inline constexpr float least_drawn_scale = 0x1p-108f;
 
 /// Lane by lane the greater of two rows of positive numbers.
 template <class I, int Bytes>
@@ -111,32 +112,36 @@ template <int Bytes> WRING_ALWAYS_INLINE unsigned quantise_nearest(const float* 
   return in_doubt;
 }
 
-/// The levels of a block by the draws of its groups. The level is the floor of the quotient plus a number V in (0, 1), which is the
-/// whole number nearest to that less 1/2.
+/// The levels of a block by the draws of its groups. In units of 2^-16 steps, the level is the least whole number of steps that is not below
+/// the quotient less draw + 1/2. Quotients of up to 2^23 units are known but for 3 of them: returns a bit for each group with a value
+/// for which these decide.
 template <int Bytes> WRING_ALWAYS_INLINE unsigned quantise_drawn(const float* x, const Factors& factors,
                                                                  const RandomRows* draws, i32* q) {
-  constexpr float magic = 0x1.8p23f, half = 0.5f;
-  Row<u32, Bytes> row, other;
-  Row<i32, Bytes> number;
-  Row<float, Bytes> v, shift;
+  Row<u32, Bytes> row;
+  Row<i32, Bytes> units, draw;
+  Row<float, Bytes> v;
   unsigned in_doubt = 0;
   for (int group = 0; group < block_groups; ++group, ++draws) {
-    const float inverse = factors.inverse[group];
-    Row<u32, Bytes> doubt{};
-    for (int r = 0; r < group_rows; ++r, x += lanes, q += lanes) {
-      load(row, draws->row[r & 3]);
-      row = r < 4 ? row & 0xffffu : row >> 16;
-      reinterpret(number, row);
-      convert(shift, number);
-      shift = shift * -0x1p-16f + (half - 0x1p-17f);  // 1/2 - (draw + 1/2) / 2^16
-      load(v, x);
-      v = v * inverse;
-      reinterpret(row, (v + (shift - absolute_margin)) + magic);
-      reinterpret(other, (v + (shift + absolute_margin)) + magic);
-      doubt = doubt | (row ^ other);
-      store(q, row - grid::magic_bits);
+    const float inverse = factors.inverse[group] * units_per_step;
+    if (inverse == 0) {  // where values may be special
+      for (int i = 0; i < group_values; ++i) q[i] = 0;
+      x += group_values, q += group_values;
+      continue;
     }
-    in_doubt |= static_cast<unsigned>(reduce_or(doubt) != 0) << group;
+    Row<i32, Bytes> doubt{};
+#if WRING_GRID_NATIVE_VECTORS
+#pragma GCC unroll 8
+#endif
+    for (int r = 0; r < group_rows; ++r, x += lanes, q += lanes) {
+      load(v, x);
+      convert(units, v * inverse + (units_per_step - 1));
+      load(row, draws->row[r & 3]);
+      reinterpret(draw, r < 4 ? row & 0xffffu : row >> 16);
+      units = units - draw;
+      store(q, units >> 16);
+      doubt = doubt | (((units + 3) & 0xffff) - 6);
+    }
+    in_doubt |= static_cast<unsigned>(reduce_or(doubt) < 0) << group;
   }
   return in_doubt;
 }

@@ -46,13 +46,11 @@ inline void random_rows(Words4 counter, RandomKey key, RandomRows& rows) {
     const V zero{}, multiplier0 = zero + Philox::multiplier0, multiplier1 = zero + Philox::multiplier1;      \
     for (int pair = 0; pair < pairs; ++pair) {                                                               \
       V w[2][4];                                                                                             \
-      std::uint64_t third[2][lanes];                                                                         \
-      for (int lane = 0; lane < lanes; ++lane)                                                               \
-        third[0][lane] = counter.word[2] + static_cast<std::uint32_t>(2 * (pair * lanes + lane)),            \
-        third[1][lane] = counter.word[2] + static_cast<std::uint32_t>(2 * (pair * lanes + lane) + 1);        \
+      V even;                                                                                                \
+      for (int lane = 0; lane < lanes; ++lane) even[lane] = 2 * static_cast<unsigned>(pair * lanes + lane);  \
       WRING_RANDOM_UNROLL for (int odd = 0; odd < 2; ++odd) {                                                \
         w[odd][0] = zero + counter.word[0], w[odd][1] = zero + counter.word[1];                              \
-        __builtin_memcpy(&w[odd][2], third[odd], sizeof(V));                                                 \
+        w[odd][2] = even + (counter.word[2] + std::uint64_t(odd));                                           \
         w[odd][3] = zero + counter.word[3];                                                                  \
       }                                                                                                      \
       RandomKey key = first_key;                                                                             \
