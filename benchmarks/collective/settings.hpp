@@ -18,9 +18,9 @@ namespace wring_benchmark {
 inline constexpr const char* usage = R"(usage: mpirun ... benchmark.collective.sweep [--OPTION VALUE ...]
   --collective   allreduce (default), reduce_scatter, allgather or broadcast
   --sizes        bytes of the whole vector, with k, m, g            (default 8,1k,64k,1m,4m,16m,64m)
-  --compressors  of none,grid,cast (to bfloat16)                    (default all)
-  --algorithms   of ring,direct,recursive_doubling,halving_doubling,hierarchical,automatic
-                 (default: all but hierarchical)
+  --compressors  of none,grid,cast (to bfloat16),packed_words  (default: all but packed_words)
+  --algorithms   of ring,direct,recursive_doubling,halving_doubling,hierarchical,automatic,native
+                 (default: all but hierarchical); packed_words runs on native alone, and alone on it
   --node         ranks of a node, for hierarchical (default: those that share memory)
   --bound        rms:FRACTION, range:FRACTION or absolute:ERROR     (default rms:0.1)
   --data         files of float32, one per rank, taken in turn      (default: a made signal)
@@ -74,12 +74,25 @@ inline wring::Options options_from(Arguments& arguments) {
   return options;
 }
 
+/// Whether that compressor is measured on that algorithm: words that add up where the library adds them, and nothing else there.
+inline bool is_pair(const std::string& compressor, const std::string& algorithm) {
+  return (compressor == "packed_words") == (algorithm == "native");
+}
+
+inline void expect_pair(const Settings& s) {
+  for (const auto& compressor : s.compressors)
+    for (const auto& algorithm : s.algorithms)
+      if (is_pair(compressor, algorithm)) return;
+  throw std::invalid_argument("packed_words runs on native alone, and alone on it");
+}
+
 inline Settings settings_from(Arguments& arguments) {
   Settings s;
   s.collective = arguments.of("collective", "allreduce", collective_from);
   s.sizes = arguments.list("sizes", "8,1k,64k,1m,4m,16m,64m", vector_size_from);
-  s.compressors = arguments.choices("compressors", "none,grid,cast", {"none", "grid", "cast"});
-  const std::string algorithms = "ring,direct,recursive_doubling,halving_doubling,automatic";
+  const std::string compressors = "none,grid,cast";
+  s.compressors = arguments.choices("compressors", compressors, split(compressors + ",packed_words"));
+  const std::string algorithms = "ring,direct,recursive_doubling,halving_doubling,automatic,native";
   s.algorithms = arguments.choices("algorithms", algorithms, split(algorithms + ",hierarchical"));
   s.node = arguments.count("node", "0");
   s.bound = arguments.of("bound", "rms:0.1", bound_from);
@@ -91,6 +104,7 @@ inline Settings settings_from(Arguments& arguments) {
   s.label = arguments.text("label", ""), s.link = arguments.text("link", "");
   s.json = arguments.text("json", "");
   arguments.expect_all_known();
+  expect_pair(s);
   return s;
 }
 

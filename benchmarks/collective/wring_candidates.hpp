@@ -53,7 +53,8 @@ class WringCandidates {
   std::vector<Candidate> all() const {
     std::vector<Candidate> candidates;
     for (const auto& compressor : settings_.compressors)
-      for (const auto& algorithm : settings_.algorithms) candidates.push_back(one(compressor, algorithm));
+      for (const auto& algorithm : settings_.algorithms)
+        if (is_pair(compressor, algorithm)) candidates.push_back(one(compressor, algorithm));
     return candidates;
   }
 
@@ -62,7 +63,9 @@ class WringCandidates {
     Candidate c{
         .what = "wring " + compressor + "/" + algorithm, .compressor = compressor, .algorithm = algorithm};
     c.allowance.same_bits = true;
-    if (algorithm == "automatic")
+    if (algorithm == "native")
+      complete_bounded(c, wring::PackedWords<float>(), wring::Native{});
+    else if (algorithm == "automatic")
       complete(c, compressor, wring::Automatic{});
     else
       complete(c, compressor, schedule_from(algorithm, settings_.node));
@@ -72,8 +75,7 @@ class WringCandidates {
   template <class Schedule>
   void complete(Candidate& c, const std::string& compressor, const Schedule& schedule) const {
     if (compressor == "grid") {
-      c.allowance.bound = allowed_error_, c.allowance.relative = problem_.ranks * 0x1p-53;
-      c.run = call(wring::Grid<float>(), schedule, settings_.bound);
+      complete_bounded(c, wring::Grid<float>(), schedule);
     } else if (compressor == "none") {
       c.allowance.relative = problem_.ranks * 0x1p-24;
       c.run = call(wring::None<float>(), schedule, std::nullopt);
@@ -81,6 +83,12 @@ class WringCandidates {
       c.allowance.relative = (problem_.ranks + 1) * 0x1p-8;  // as for MPI's cast
       c.run = call(wring::Cast<wring::bhalf_t, float>(), schedule, std::nullopt);
     }
+  }
+
+  template <class Codec, class Schedule>
+  void complete_bounded(Candidate& c, Codec codec, const Schedule& schedule) const {
+    c.allowance.bound = allowed_error_, c.allowance.relative = problem_.ranks * 0x1p-53;
+    c.run = call(codec, schedule, settings_.bound);
   }
 
   template <class Codec, class Schedule>

@@ -33,6 +33,8 @@ CASES = {
         ("--bound rms:0", 2, "--bound: the bound 'rms:0' is not greater than 0"),
         ("--collective scan", 2, "there is no collective 'scan'"),
         ("--algorithms bruck", 2, "'bruck' is none of ring, direct"),
+        ("--algorithms native", 2, "packed_words runs on native alone"),
+        ("--algorithms ring --compressors packed_words", 2, "packed_words runs on native alone"),
         ("--depth 0", 2, "--depth: '0' is no whole number from 1 on"),
         ("--repeat 1.5", 2, "--repeat: '1.5' is no whole number"),
         ("--budget 0", 2, "--budget: '0' is not greater than 0"),
