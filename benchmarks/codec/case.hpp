@@ -141,7 +141,7 @@ template <class Codec> class Case {
   void prepare() {
     if constexpr (wring::PreparedCompressor<Codec>) {
       wring::Agreed agreed;
-      agreed.ranks = 2, agreed.total = count(), agreed.max_abs = max_abs_;
+      agreed.ranks = 2, agreed.total = count(), agreed.max_abs = max_abs_, agreed.finite = true;
       if (bounded) agreed.allowed_error = allowed_error_, agreed.measured = true;
       codec_.prepare(agreed);
     }

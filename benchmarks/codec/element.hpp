@@ -20,6 +20,7 @@
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
 #include <wring/compressor/none.hpp>
+#include <wring/compressor/packed_words.hpp>
 #include <wring/compressor/threshold.hpp>
 #include <wring/compressor/top_k.hpp>
 #include <wring/error.hpp>
@@ -122,6 +123,7 @@ template <wring::FloatElement T> void register_element(Registry& registry) {
   register_codec("grid", Grid(), registry);
   register_codec("grid_power_of_two", Grid({StepKind::power_of_two, false}), registry);
   register_codec("grid_delta", Grid({StepKind::short_step, true}), registry);
+  register_codec("packed_words", wring::PackedWords<T>(), registry);
   register_codec("entropy_grid", wring::EntropyGrid<T>(), registry);
   register_codec("gradient", wring::Gradient<T>(), registry);
   register_codec("gradient_stochastic", wring::Gradient<T>({.rounding = wring::StochasticRounding{1}}),
