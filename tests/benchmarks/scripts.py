@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests what belongs to the benchmarks: scripts.py BENCHMARKS RESULTS compare|plot|study|made|refused.
+"""Tests what belongs to the benchmarks: scripts.py BENCHMARKS RESULTS compare|plot|study|figures|made|refused.
 
 BENCHMARKS is the folder of the scripts, RESULTS the one where the benchmarks have left theirs. Ends with 77 where matplotlib is missing.
 """
 import array
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -124,8 +125,31 @@ def test_study():
         page = file.read()
     expect(page.startswith("Before.") and page.endswith("After.\n") and "old" not in page, "the rest stays", page)
     expect("| bits per value at 0.1 |" in page and "| bits above one table at |" in page, "both tables are there", page)
-    run = script("gradients/tables", "results/gradients.json", "../docs/gradients.md", "--check", at=benchmarks)
-    expect(run.returncode == 0, "docs/gradients.md has the tables of the results", run.stdout + run.stderr)
+    for page, arguments in [("gradients.md", ["gradients/tables", "results/gradients.json", "../docs/gradients.md"]), ("performance.md", ["tables"])]:
+        run = script(*arguments, "--check", at=benchmarks)
+        expect(run.returncode == 0, f"docs/{page} has the figures of the results", run.stdout + run.stderr)
+
+
+def test_figures():
+    """Values and tables of a page, from results that are known."""
+    os.makedirs("figures", exist_ok=True)
+    rows = [("encode/grid/float/64k/a/rms:0.1/manual_time", 4, 0.5), ("encode/grid/float/64k/b/rms:0.1/manual_time", 14, 1.96),
+            ("decode/grid/float/64k/a/rms:0.1/manual_time", 4, 12), ("encode/lossless/float/64k/a/manual_time", 27, 0.25),
+            ("encode/grid/double/64k/a/rms:0.1/manual_time", 9, 9)]
+    with open("figures/codec.json", "w") as file:
+        json.dump({"context": {}, "benchmarks": [{"name": name, "bits": bits, "of_memcpy": speed, "microseconds": 65.536 / speed}
+                                                 for name, bits, speed in rows]}, file)
+    with open("figures/page.md", "w") as file:
+        file.write("From <!-- value codec encode grid 64k -->old<!-- end -->, <!-- value codec encode lossless 64k gigabytes --><!-- end -->, "
+                   "<!-- value codec encode top_k 64k --><!-- end -->.\n\n<!-- table codec -->\n<!-- end -->\n")
+    for arguments, status in [(["--check"], 1), ([], 0), (["--check"], 0)]:
+        run = script("tables", "--results", "figures", "--page", "figures/page.md", *arguments)
+        expect(run.returncode == status, f"status {status}: tables {arguments}", run.stdout + run.stderr)
+    with open("figures/page.md") as file:
+        page = file.read()
+    plain = re.sub("<!--.*?-->", "", page)
+    expect(plain.startswith("From 0.50 to 2.0, 0.25, not recorded."), "values within a line", page)
+    expect("| `Grid` | 4.0 to 14 | 0.50 to 2.0 | 12 |  |\n" in page and "| `Lossless` | 27 | 0.25 |  |  |\n" in page, "a table", page)
 
 
 def values_of(name):
@@ -184,6 +208,8 @@ def test_refused():
             ("gradients/tables", [sweep, "page.md"], f"{sweep} has no results of gradients.study"),
             ("gradients/tables", ["study.json", "missing.md"], "cannot read missing.md"),
             ("gradients/tables", ["study.json"], "expected STUDY.json PAGE.md"),
+            ("tables", ["--results", ".", "--page", "missing.md"], "cannot read missing.md"),
+            ("tables", ["--results", "missing"], "cannot read missing/"),
             ("cluster/model", [], "Usage: model"),
             ("cluster/model", ["missing.json"], "cannot read missing.json"),
             ("cluster/model", [sweep], f"{sweep} has no results of cluster.compare"),
@@ -205,4 +231,4 @@ def test_refused():
     expect(not os.path.exists("a.svg"), "no picture without results")
 
 
-{"compare": test_compare, "plot": test_plot, "study": test_study, "made": test_made, "refused": test_refused}[what]()
+{"compare": test_compare, "plot": test_plot, "study": test_study, "figures": test_figures, "made": test_made, "refused": test_refused}[what]()
