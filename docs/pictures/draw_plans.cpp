@@ -4,6 +4,7 @@
 //   c++ -std=c++20 -Iinclude docs/pictures/draw_plans.cpp -o draw_plans && ./draw_plans docs/pictures
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -86,21 +87,69 @@ std::string blocks_of(const Step& s) {
 
 const char* colour_of(const Step& s) { return s.kind == Kind::combine ? "#0072B2" : "#00805A"; }
 
-std::string draw_arrow(const Arrow& a) {
+struct Point {
+  double x, y;
+};
+
+/// A part of the way along an arrow.
+Point along(const Arrow& a, double part) {
   const double x1 = x_of(a.start) + gap, x2 = x_of(a.end) - gap, y1 = y_of(a.from), y2 = y_of(a.to);
-  const double part = std::max(0.12, 0.25 / std::abs(a.to - a.from));  // chosen so that labels do not meet
-  const double x = x1 + part * (x2 - x1), y = y1 + part * (y2 - y1);
+  return {x1 + part * (x2 - x1), y1 + part * (y2 - y1)};
+}
+
+double distance(Point a, Point b) { return std::hypot(a.x - b.x, a.y - b.y); }
+
+double distance(Point point, const Arrow& a) {
+  double least = distance(point, along(a, 0));
+  for (double part = 0; part <= 1; part += 0.02) least = std::min(least, distance(point, along(a, part)));
+  return least;
+}
+
+/// Where the label of an arrow goes: of the places along it the first that is clear of other arrows and of the labels so far, or the
+/// clearest.
+Point label_place(const Arrow& a, const std::vector<Arrow>& arrows, const std::vector<Point>& labels) {
+  constexpr double enough = 15;
+  const double first = blocks_of(a.step).size() > 2 ? 0.22 : 0.15;  // the tail is seen
+  Point best = along(a, first);
+  double best_clear = -1;
+  for (double part = first; part < 0.75 && best_clear < enough; part += 0.05) {
+    const Point place = along(a, part);
+    double clear = enough;
+    for (const Arrow& other : arrows)
+      if (&other != &a) clear = std::min(clear, distance(place, other));
+    for (const Point& label : labels) clear = std::min(clear, 0.6 * distance(place, label));
+    if (clear > best_clear) best = place, best_clear = clear;
+  }
+  return best;
+}
+
+std::string draw_line(const Arrow& a) {
+  const Point tail = along(a, 0), tip = along(a, 1);
+  return format("<line x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f' stroke='%s' stroke-width='1.8'%s "
+                "marker-end='url(#%s)'/>\n",
+                tail.x, tail.y, tip.x, tip.y, colour_of(a.step),
+                a.step.wire == Wire::raw ? " stroke-dasharray='5 4'" : "",
+                a.step.kind == Kind::combine ? "add" : "keep");
+}
+
+std::string draw_label(const Arrow& a, Point at) {
   const std::string label = blocks_of(a.step);
   const double half = 5.5 + 3.2 * static_cast<double>(a.step.last - a.step.first > 1 ? 3 : label.size() - 1);
-  std::string svg =
-      format("<line x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f' stroke='%s' stroke-width='1.8'%s "
-             "marker-end='url(#%s)'/>\n",
-             x1, y1, x2, y2, colour_of(a.step), a.step.wire == Wire::raw ? " stroke-dasharray='5 4'" : "",
-             a.step.kind == Kind::combine ? "add" : "keep");
-  svg += format("<rect x='%.1f' y='%.1f' width='%.1f' height='14' rx='3' fill='white'/>\n", x - half, y - 7,
-                2 * half);
-  return svg + format("<text x='%.1f' y='%.1f' text-anchor='middle' fill='%s'>%s</text>\n", x, y + 4,
-                      colour_of(a.step), label.c_str());
+  return format("<rect x='%.1f' y='%.1f' width='%.1f' height='14' rx='3' fill='white'/>\n", at.x - half,
+                at.y - 7, 2 * half) +
+         format("<text x='%.1f' y='%.1f' text-anchor='middle' fill='%s'>%s</text>\n", at.x, at.y + 4,
+                colour_of(a.step), label.c_str());
+}
+
+/// Labels above all lines.
+std::string draw_arrows(const std::vector<Arrow>& arrows) {
+  std::string lines, texts;
+  std::vector<Point> labels;
+  for (const Arrow& a : arrows) {
+    labels.push_back(label_place(a, arrows, labels));
+    lines += draw_line(a), texts += draw_label(a, labels.back());
+  }
+  return lines + texts;
 }
 
 std::string draw_legend(double y, bool raw, bool finish) {
@@ -153,11 +202,8 @@ std::string draw(const std::vector<Plan>& plans, const std::string& title, int p
   for (int t = 0; t <= static_cast<int>(d.end); ++t)
     for (int r = 0; r < p; ++r)
       svg += format("<circle cx='%.1f' cy='%.1f' r='2.5' fill='#bbb'/>\n", x_of(t), y_of(r));
-  bool raw = false;
-  for (const Arrow& a : d.arrows) {
-    svg += draw_arrow(a);
-    raw = raw || a.step.wire == Wire::raw;
-  }
+  svg += draw_arrows(d.arrows);
+  const bool raw = std::ranges::any_of(d.arrows, [](const Arrow& a) { return a.step.wire == Wire::raw; });
   for (const Dot& f : d.finishes)
     svg += format("<circle cx='%.1f' cy='%.1f' r='5' fill='#D55E00'/>\n", x_of(f.time), y_of(f.rank));
   return svg + draw_legend(height - 24, raw, !d.finishes.empty()) + "</svg>\n";
