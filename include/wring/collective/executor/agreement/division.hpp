@@ -11,16 +11,13 @@
 #include <wring/bound.hpp>
 #include <wring/collective/executor/agreement/magnitudes.hpp>
 #include <wring/compressor/concept.hpp>
+#include <wring/detail/sum_rounding.hpp>
 #include <wring/error.hpp>
 #include <wring/narrow.hpp>
 #include <wring/operation.hpp>
 
 /// From the user's bound to the error that each encoding may make, for compressors that decode, add and encode again.
 namespace wring::inline v0::detail {
-
-inline constexpr double down =
-    1 - 0x1p-40;  ///< a factor that outweighs the rounding of the few operations below
-inline constexpr double up = 1 + 0x1p-40;
 
 /// The greatest double that is not above a * b * c, except for a factor of a few 2^-40: also where the product is subnormal, and with
 /// nothing in between that is.
@@ -61,26 +58,14 @@ template <FloatElement T> double error_of_quotients(double error, double max_abs
                   error, FloatTraits<T>::name, max_abs));
 }
 
-/// The allowed error of each budget class so that (T1) holds:
-///   SUM:  |result - exact| <= sum_j edges_j e_j + (p - 1) u (A + E),   A = p max|x|
-///   MEAN: what precedes the division counts a p-th, which is not made use of, since a class may come before or after it;
-///         the roundings are (p - 1) u (A + p E) / p + u (max|x| + E) + the least subnormal.
-/// (16-bit types add in float and round once more: u (1 + 2^-12).) MIN, MAX and collectives that only move data round nothing.
+/// The allowed error of each budget class so that (T1) holds: |result - exact| <= sum_j edges_j e_j + the rounding of the additions.
+/// (MEAN: what precedes the division counts a p-th, which is not made use of, since a class may come before or after it.)
 /// Throws BoundUnattainable when nothing is left to give away, or less than `least`, the smallest error the compressor can obey.
 /// `edges` has none for compressors that are lossless. Fills `allowed`, which keeps its memory.
 template <FloatElement T>
 void divide_error(std::vector<double>& allowed, double error, const Magnitudes& m, Collective collective,
                   Operation operation, int ranks, const EdgeCount& edges, double least) {
-  double left = error;
-  if (reduces(collective) && adds(operation) && ranks > 1 &&
-      m.max_abs > 0) {  // zeros are added without error
-    const bool averages = operation == Operation::mean;
-    const double u = FloatTraits<T>::unit_roundoff * (1 + 0x1p-12) * up, p = ranks;
-    const double sum = (p * m.max_abs + (averages ? p : 1) * error) * up;
-    double rounding = (p - 1) * u * sum * up;
-    if (averages) rounding = (rounding / p + u * (m.max_abs + error) + FloatTraits<T>::least_subnormal) * up;
-    left = sum > FloatTraits<T>::greatest ? -1 : (error - rounding) * down;  // a partial sum may overflow
-  }
+  const double left = left_by_sums<T>(error, m.max_abs, collective, operation, ranks);
   allowed.assign(edges.per_budget.size(), left);
   bool attainable = left >= 0;
   if (edges.total() > 0) {
