@@ -13,6 +13,7 @@
 #include <wring/config.hpp>
 #include <wring/detail/block_scaled/coding.hpp>
 #include <wring/detail/convert.hpp>
+#include <wring/detail/grid/team/team.hpp>
 
 /// The same codec over Kokkos' teams, for GPUs: a team takes a block.
 namespace wring::inline v0::detail::block_scaled {
@@ -37,17 +38,9 @@ template <class Wide> struct TeamBlock {
 
 template <class Wide, class Exec, class Functor>
 void for_each_block(const char* label, const Exec& exec, std::size_t blocks, const Functor& functor) {
-  using Policy = Kokkos::TeamPolicy<Exec>;
-  constexpr bool host = std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
-  const auto scratch = Kokkos::PerTeam(TeamBlock<Wide>::scratch_bytes());
-  const int league = static_cast<int>(blocks);
-  const int vector_length = host ? 1 : std::min(lanes, static_cast<int>(Policy::vector_length_max()));
-  Policy smallest(exec, league, 1, vector_length);
-  smallest.set_scratch_size(0, scratch);
-  const int most = smallest.team_size_max(functor, Kokkos::ParallelForTag{});
-  Policy policy(exec, league, std::min(host ? 1 : group_values / vector_length, most), vector_length);
-  policy.set_scratch_size(0, scratch);
-  Kokkos::parallel_for(label, policy, functor);
+  const grid_team::TeamNeeds needs{static_cast<int>(blocks), lanes, TeamBlock<Wide>::scratch_bytes(),
+                                   group_values};
+  Kokkos::parallel_for(label, grid_team::team_policy(exec, needs, functor, {}), functor);
 }
 
 /// Sums and differences, as on a host. Called by all threads, after a barrier; ends with one.

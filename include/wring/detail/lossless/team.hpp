@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 
+#include <wring/detail/grid/team/audit.hpp>
 #include <wring/detail/grid/team/team.hpp>
 #include <wring/detail/lossless/format.hpp>
 #include <wring/detail/sentence.hpp>
@@ -33,29 +34,25 @@ template <class T> struct Patterns {
   }
 };
 
+/// The least integer of a block, in the order of `bias`. Called by all threads.
+template <class T, class Member>
+KOKKOS_FUNCTION typename Format<T>::Word least_key(const Member& team, const Patterns<T>& pattern) {
+  using Word = typename Format<T>::Word;
+  Word least = 0;
+  Kokkos::parallel_reduce(
+      all_values(team),
+      [&](const int i, Word& low) {
+        const Word key = pattern(i) ^ Format<T>::bias;
+        low = key < low ? key : low;
+      },
+      Kokkos::Min<Word>(least));
+  return least;
+}
+
 template <class To> KOKKOS_INLINE_FUNCTION To load_as(const std::byte* from) {
   To value;
   memcpy(&value, from, sizeof value);
   return value;
-}
-
-/// Where a chunk starts, by the descriptors of those before it. Called by all threads of a team.
-template <class T, class Member>
-KOKKOS_FUNCTION std::size_t chunk_offset(const Member& team, const std::byte* piece, const Layout& layout,
-                                         std::size_t chunk) {
-  std::size_t before = 0;
-  Kokkos::parallel_reduce(
-      Kokkos::TeamVectorRange(team, chunk),
-      [&](const std::size_t c, std::size_t& sum) {
-        std::size_t side = 0;
-        for (std::size_t b = c * blocks_per_chunk; b < layout.last_of(c); ++b) {
-          const Block block = Block::from(load_as<std::uint32_t>(piece + 4 * b));
-          sum += payload_bytes<T>(block, layout.values(b)), side += side_bytes<T>(block);
-        }
-        sum += padded(side);
-      },
-      before);
-  return layout.chunks_at + before;
 }
 
 /// Chunks that a team works on.
@@ -65,6 +62,68 @@ struct TeamChunks {
       : chunks(chunks_of(n)),
         per_team((chunks + grid_team::Chunks::most_teams - 1) / grid_team::Chunks::most_teams) {}
   int teams() const { return static_cast<int>((chunks + per_team - 1) / per_team); }
+};
+
+/// The descriptors of a piece.
+template <class T> struct Descriptors {
+  Layout layout;
+  const std::byte* piece;
+
+  KOKKOS_FUNCTION Block block(std::size_t b) const {
+    return Block::from(load_as<std::uint32_t>(piece + 4 * b));
+  }
+  KOKKOS_FUNCTION std::size_t payload(std::size_t b) const {
+    return payload_bytes<T>(block(b), layout.values(b));
+  }
+  KOKKOS_FUNCTION std::size_t side(std::size_t b) const { return side_bytes<T>(block(b)); }
+
+  /// For an audit.
+  KOKKOS_FUNCTION void announce(std::size_t chunk, grid_team::Announced& sum) const {
+    std::size_t sides = 0;
+    for (std::size_t b = chunk * blocks_per_chunk; b < layout.last_of(chunk); ++b) {
+      if (!valid<T>(load_as<std::uint32_t>(piece + 4 * b), layout.values(b))) {
+        ++sum.invalid;
+        continue;
+      }
+      sum.bytes += payload(b), sides += side(b);
+    }
+    sum.bytes += padded(sides);
+  }
+
+  /// Where a chunk starts. Called by all threads of a team.
+  template <class Member>
+  KOKKOS_FUNCTION std::size_t chunk_offset(const Member& team, std::size_t chunk) const {
+    std::size_t before = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamVectorRange(team, chunk),
+        [&](const std::size_t c, std::size_t& sum) {
+          std::size_t sides = 0;
+          for (std::size_t b = c * blocks_per_chunk; b < layout.last_of(c); ++b)
+            sum += payload(b), sides += side(b);
+          sum += padded(sides);
+        },
+        before);
+    return layout.chunks_at + before;
+  }
+
+  /// For the blocks of a team's chunks, one after the other, `use(b, block, where its payload is, where what is at its side)`, and `end(where
+  /// a chunk ends)`. Called by all threads.
+  template <class Member, class Use, class End>
+  KOKKOS_FUNCTION void for_each_block(const Member& team, const TeamChunks& work, const Use& use,
+                                      const End& end) const {
+    const std::size_t first = static_cast<std::size_t>(team.league_rank()) * work.per_team;
+    std::size_t at = chunk_offset(team, first);
+    for (std::size_t c = first; c < first + work.per_team && c < work.chunks; ++c) {
+      std::size_t sides = at;
+      for (std::size_t b = c * blocks_per_chunk; b < layout.last_of(c); ++b) sides += payload(b);
+      for (std::size_t b = c * blocks_per_chunk; b < layout.last_of(c); ++b) {
+        use(b, block(b), at, sides);
+        at += payload(b), sides += side(b);
+      }
+      end(sides);
+      at = padded(sides);
+    }
+  }
 };
 
 /// First pass: the descriptors, padding included.
@@ -107,14 +166,8 @@ template <class Exec, class T> struct Describe {
   }
 
   KOKKOS_FUNCTION Block described_integers(const Member& team, const Patterns<T>& pattern) const {
-    Word least = 0, greatest = 0;
-    Kokkos::parallel_reduce(
-        all_values(team),
-        [&](const int i, Word& low) {
-          const Word key = pattern(i) ^ F::bias;
-          low = key < low ? key : low;
-        },
-        Kokkos::Min<Word>(least));
+    const Word least = least_key(team, pattern);
+    Word greatest = 0;
     Kokkos::parallel_reduce(
         all_values(team),
         [&](const int i, Word& high) {
@@ -239,23 +292,12 @@ template <class Exec, class T> struct Write {
 
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     const Workspace w = Workspace::of(team);
-    const std::size_t first = static_cast<std::size_t>(team.league_rank()) * work.per_team;
-    std::size_t at = chunk_offset<T>(team, piece, layout, first);
-    for (std::size_t c = first; c < first + work.per_team && c < work.chunks; ++c) {
-      std::size_t side = at;
-      for (std::size_t b = c * blocks_per_chunk; b < layout.last_of(c); ++b)
-        side += payload_bytes<T>(block(b), layout.values(b));
-      for (std::size_t b = c * blocks_per_chunk; b < layout.last_of(c); ++b) {
-        write(team, w, block(b), b, piece + at, piece + side);
-        at += payload_bytes<T>(block(b), layout.values(b)), side += side_bytes<T>(block(b));
-      }
-      grid_team::pad_line(team, piece, side);
-      at = padded(side);
-    }
-  }
-
-  KOKKOS_FUNCTION Block block(std::size_t b) const {
-    return Block::from(load_as<std::uint32_t>(piece + 4 * b));
+    Descriptors<T>{layout, piece}.for_each_block(
+        team, work,
+        [&](std::size_t b, const Block& block, std::size_t at, std::size_t side) {
+          write(team, w, block, b, piece + at, piece + side);
+        },
+        [&](std::size_t end) { grid_team::pad_line(team, piece, end); });
   }
 
   KOKKOS_FUNCTION void write(const Member& team, const Workspace& w, const Block& block, std::size_t b,
@@ -276,14 +318,7 @@ template <class Exec, class T> struct Write {
             put(side + marks.before(i) * F::side_bytes, F::exponent(pattern(i)), F::side_bytes);
         });
     } else {
-      Word least = 0;
-      Kokkos::parallel_reduce(
-          all_values(team),
-          [&](const int i, Word& low) {
-            const Word key = pattern(i) ^ F::bias;
-            low = key < low ? key : low;
-          },
-          Kokkos::Min<Word>(least));
+      const Word least = least_key(team, pattern);
       Kokkos::parallel_for(all_values(team),
                            [&](const int i) { w.values[i] = (pattern(i) ^ F::bias) - least; });
       Kokkos::single(Kokkos::PerTeam(team), [&]() { put(side, least ^ F::bias, sizeof(T)); });
@@ -319,36 +354,6 @@ template <class Exec, class T> struct Write {
   }
 };
 
-/// What the descriptors of a piece say.
-struct Announced {
-  std::uint64_t bytes = 0, invalid = 0;
-};
-template <class Exec, class T> struct Audit {
-  using execution_space = Exec;
-  using value_type = Announced;
-
-  Layout layout;
-  const std::byte* piece;
-
-  KOKKOS_FUNCTION void operator()(std::size_t chunk, Announced& sum) const {
-    std::size_t side = 0;
-    for (std::size_t b = chunk * blocks_per_chunk; b < layout.last_of(chunk); ++b) {
-      const auto word = load_as<std::uint32_t>(piece + 4 * b);
-      const Block block = Block::from(word);
-      if (!valid<T>(word, layout.values(b))) {
-        ++sum.invalid;
-        continue;
-      }
-      sum.bytes += payload_bytes<T>(block, layout.values(b)), side += side_bytes<T>(block);
-    }
-    sum.bytes += padded(side);
-  }
-  KOKKOS_FUNCTION void init(Announced& sum) const { sum = Announced{}; }
-  KOKKOS_FUNCTION void join(Announced& into, const Announced& from) const {
-    into.bytes += from.bytes, into.invalid += from.invalid;
-  }
-};
-
 /// Decodes a piece whose descriptors were audited; counts blocks with other numbers of escapes than announced.
 template <class Exec, class T> struct Read {
   using execution_space = Exec;
@@ -364,23 +369,13 @@ template <class Exec, class T> struct Read {
 
   KOKKOS_FUNCTION void operator()(const Member& team, std::uint64_t& damaged) const {
     const Workspace w = Workspace::of(team);
-    const std::size_t first = static_cast<std::size_t>(team.league_rank()) * work.per_team;
-    std::size_t at = chunk_offset<T>(team, piece, layout, first);
-    for (std::size_t c = first; c < first + work.per_team && c < work.chunks; ++c) {
-      std::size_t side = at;
-      for (std::size_t b = c * blocks_per_chunk; b < layout.last_of(c); ++b)
-        side += payload_bytes<T>(block(b), layout.values(b));
-      for (std::size_t b = c * blocks_per_chunk; b < layout.last_of(c); ++b) {
-        const bool sound = read(team, w, block(b), b, piece + at, piece + side);
-        Kokkos::single(Kokkos::PerTeam(team), [&]() { damaged += sound ? 0 : 1; });
-        at += payload_bytes<T>(block(b), layout.values(b)), side += side_bytes<T>(block(b));
-      }
-      at = padded(side);
-    }
-  }
-
-  KOKKOS_FUNCTION Block block(std::size_t b) const {
-    return Block::from(load_as<std::uint32_t>(piece + 4 * b));
+    Descriptors<T>{layout, piece}.for_each_block(
+        team, work,
+        [&](std::size_t b, const Block& block, std::size_t at, std::size_t side) {
+          const bool sound = read(team, w, block, b, piece + at, piece + side);
+          Kokkos::single(Kokkos::PerTeam(team), [&]() { damaged += sound ? 0 : 1; });
+        },
+        [](std::size_t) {});
   }
 
   KOKKOS_FUNCTION bool read(const Member& team, const Workspace& w, const Block& block, std::size_t b,
@@ -444,37 +439,6 @@ template <class Exec, class T> struct Read {
   }
 };
 
-/// A policy of as many teams as there is work for.
-template <class T, class Tag, class Exec, class Functor>
-Kokkos::TeamPolicy<Exec> policy_for(const Exec& exec, const Functor& functor, TeamShape shape, Tag tag) {
-  using Policy = Kokkos::TeamPolicy<Exec>;
-  using Workspace = grid_team::Workspace<typename Format<T>::Word>;
-  constexpr bool host = std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
-  const int lanes = shape.vector_length ? shape.vector_length : host ? 1 : Format<T>::lanes;
-  const int vector_length = std::min(lanes, static_cast<int>(Policy::vector_length_max()));
-  const int wanted = shape.team_size ? shape.team_size : host ? 1 : 256 / vector_length;
-  const auto scratch = Kokkos::PerTeam(Workspace::scratch_bytes());
-  Policy smallest(exec, functor.work.teams(), 1, vector_length);
-  smallest.set_scratch_size(0, scratch);
-  Policy policy(exec, functor.work.teams(), std::min(wanted, smallest.team_size_max(functor, tag)),
-                vector_length);
-  policy.set_scratch_size(0, scratch);
-  return policy;
-}
-
-/// The size of a piece by its descriptors, which must all be valid.
-template <class T, class Exec>
-std::size_t announced_bytes(const Exec& exec, const Layout& layout, const std::byte* piece) {
-  Announced announced;
-  Kokkos::parallel_reduce(
-      "wring::audit", Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, chunks_of(layout.n)),
-      Audit<Exec, T>{layout, piece}, announced);
-  if (announced.invalid != 0)
-    throw CodecError(sentence("wring: lossless: ", announced.invalid,
-                              " blocks have descriptors which compress never writes"));
-  return layout.chunks_at + static_cast<std::size_t>(announced.bytes);
-}
-
 }  // namespace lossless
 
 /// Values -> piece; returns its size. `out` has room for the largest piece. `shape` is for tests.
@@ -482,15 +446,17 @@ template <class T, class Exec>
 std::size_t team_lossless_encode(const Exec& exec, std::span<const T> x, std::span<std::byte> out,
                                  lossless::TeamShape shape = {}) {
   using namespace lossless;
+  using grid_team::team_policy;
+  using Word = typename Format<T>::Word;
   if (x.empty()) return 0;
   const Layout layout(x.size());
   const TeamChunks work(x.size());
   const Describe<Exec, T> describe{x.data(), layout, out.data(), work};
-  Kokkos::parallel_for("wring::describe", policy_for<T>(exec, describe, shape, Kokkos::ParallelForTag{}),
-                       describe);
+  Kokkos::parallel_for("wring::describe", team_policy<Word>(exec, work.teams(), describe, shape), describe);
   const Write<Exec, T> write{x.data(), layout, out.data(), work};
-  Kokkos::parallel_for("wring::encode", policy_for<T>(exec, write, shape, Kokkos::ParallelForTag{}), write);
-  return announced_bytes<T>(exec, layout, out.data());
+  Kokkos::parallel_for("wring::encode", team_policy<Word>(exec, work.teams(), write, shape), write);
+  return layout.chunks_at +
+         grid_team::announced_bytes("lossless", exec, Descriptors<T>{layout, out.data()}, work.chunks);
 }
 
 /// Piece -> values. CodecError leaves `y` untouched, unless it is of a number of escapes.
@@ -498,19 +464,17 @@ template <class T, class Exec>
 void team_lossless_decode(const Exec& exec, std::span<const std::byte> in, std::span<T> y,
                           lossless::TeamShape shape = {}) {
   using namespace lossless;
+  using grid_team::team_policy;
+  using Word = typename Format<T>::Word;
   const Layout layout(y.size());
-  if (in.size() < layout.chunks_at || (y.empty() && !in.empty()))
-    throw CodecError(
-        sentence("wring: lossless: ", in.size(), " bytes cannot hold a piece of ", y.size(), " values"));
+  grid_team::expect_announced("lossless", exec, Descriptors<T>{layout, in.data()}, chunks_of(layout.n),
+                              layout.chunks_at, y.size(), in.size());
   if (y.empty()) return;
-  const std::size_t announced = announced_bytes<T>(exec, layout, in.data());
-  if (announced != in.size())
-    throw CodecError(sentence("wring: lossless: the descriptors announce ", announced,
-                              " bytes, the piece has ", in.size()));
   const Read<Exec, T> read{y.data(), layout, in.data(), TeamChunks(y.size())};
   std::uint64_t damaged = 0;
-  Kokkos::parallel_reduce("wring::decode", policy_for<T>(exec, read, shape, Kokkos::ParallelReduceTag{}),
-                          read, damaged);
+  Kokkos::parallel_reduce(
+      "wring::decode", team_policy<Word>(exec, read.work.teams(), read, shape, Kokkos::ParallelReduceTag{}),
+      read, damaged);
   if (damaged != 0)
     throw CodecError(
         sentence("wring: lossless: ", damaged, " blocks have other numbers of escapes than announced"));

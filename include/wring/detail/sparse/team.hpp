@@ -10,6 +10,7 @@
 #include <span>
 #include <type_traits>
 
+#include <wring/detail/grid/team/audit.hpp>
 #include <wring/detail/grid/team/team.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/detail/sparse/format.hpp>
@@ -95,6 +96,13 @@ template <class T> struct TeamPiece {
   KOKKOS_FUNCTION Block block(std::size_t b) const { return Block::read(bytes, b); }
   KOKKOS_FUNCTION std::size_t size(std::size_t b) const {
     return payload_bytes<T>(block(b), layout.values(b));
+  }
+  /// For an audit.
+  KOKKOS_FUNCTION void announce(std::size_t b, grid_team::Announced& sum) const {
+    if (valid<T>(block(b), layout.values(b)))
+      sum.bytes += size(b);
+    else
+      ++sum.invalid;
   }
   /// Where a block begins. Called by all threads.
   template <class Member> KOKKOS_FUNCTION std::size_t offset(const Member& team, std::size_t b) const {
@@ -302,27 +310,6 @@ template <class Exec, class T, class Source> struct Write {
   }
 };
 
-/// What the descriptors of a piece say.
-struct Announced {
-  std::uint64_t bytes = 0, invalid = 0;
-};
-template <class Exec, class T> struct Audit {
-  using execution_space = Exec;
-  using value_type = Announced;
-  TeamPiece<T> piece;
-
-  KOKKOS_FUNCTION void operator()(std::size_t b, Announced& sum) const {
-    if (valid<T>(piece.block(b), piece.layout.values(b)))
-      sum.bytes += piece.size(b);
-    else
-      ++sum.invalid;
-  }
-  KOKKOS_FUNCTION void init(Announced& sum) const { sum = Announced{}; }
-  KOKKOS_FUNCTION void join(Announced& into, const Announced& from) const {
-    into.bytes += from.bytes, into.invalid += from.invalid;
-  }
-};
-
 /// Decodes a piece, each value divided by `divisor`; counts blocks that are damaged.
 template <class Exec, class T> struct Read {
   using execution_space = Exec;
@@ -357,45 +344,22 @@ template <class Exec, class T> struct Read {
 /// Runs a functor with as many teams as there is work for; what it counts.
 template <class T, class Exec, class Functor>
 std::uint64_t run_teams(const char* label, const Exec& exec, const Functor& functor, TeamShape shape) {
-  using Policy = Kokkos::TeamPolicy<Exec>;
-  constexpr bool host = std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
-  const int lanes = shape.vector_length ? shape.vector_length : host ? 1 : 16;
-  const int vector_length = std::min(lanes, static_cast<int>(Policy::vector_length_max()));
-  const int wanted = shape.team_size ? shape.team_size : host ? 1 : 256 / vector_length;
-  const auto scratch = Kokkos::PerTeam(TeamBlock<T>::scratch_bytes());
-  Policy smallest(exec, functor.work.teams(), 1, vector_length);
-  smallest.set_scratch_size(0, scratch);
-  const int most = smallest.team_size_max(functor, Kokkos::ParallelReduceTag{});
-  Policy policy(exec, functor.work.teams(), std::min(wanted, most), vector_length);
-  policy.set_scratch_size(0, scratch);
   std::uint64_t count = 0;
-  Kokkos::parallel_reduce(label, policy, functor, count);
-  return count;
-}
-
-/// The size of a piece by its descriptors, which must all be valid.
-template <class T, class Exec> std::size_t announced_bytes(const Exec& exec, const TeamPiece<T>& piece) {
-  Announced announced;
   Kokkos::parallel_reduce(
-      "wring::audit", Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, piece.layout.blocks),
-      Audit<Exec, T>{piece}, announced);
-  if (announced.invalid != 0)
-    throw CodecError(sentence("wring: sparse: ", announced.invalid,
-                              " blocks have descriptors which compress never writes"));
-  return piece.layout.payload_at + static_cast<std::size_t>(announced.bytes);
+      label,
+      grid_team::team_policy(exec,
+                             grid_team::TeamNeeds{functor.work.teams(), 16, TeamBlock<T>::scratch_bytes()},
+                             functor, shape, Kokkos::ParallelReduceTag{}),
+      functor, count);
+  return count;
 }
 
 /// Throws CodecError unless the piece has the size that its descriptors announce.
 template <class T, class Exec>
 TeamPiece<T> team_open_piece(const Exec& exec, std::span<const std::byte> piece, std::size_t n) {
   const TeamPiece<T> opened{piece.data(), Layout(n)};
-  if (piece.size() < opened.layout.payload_at || (n == 0 && !piece.empty()))
-    throw CodecError(
-        sentence("wring: sparse: ", piece.size(), " bytes cannot hold a piece of ", n, " values"));
-  const std::size_t announced = n == 0 ? 0 : announced_bytes<T>(exec, opened);
-  if (announced != piece.size())
-    throw CodecError(sentence("wring: sparse: the descriptors announce ", announced, " bytes, the piece has ",
-                              piece.size()));
+  grid_team::expect_announced("sparse", exec, opened, opened.layout.blocks, opened.layout.payload_at, n,
+                              piece.size());
   return opened;
 }
 
@@ -414,7 +378,8 @@ std::size_t write_piece(const char* label, const Exec& exec, const Source& sourc
   expect_no_damage(
       run_teams<T>("wring::describe", exec, Describe<Exec, T, Source>{source, layout, out, work}, shape));
   run_teams<T>(label, exec, Write<Exec, T, Source>{source, layout, out, work}, shape);
-  return announced_bytes<T>(exec, TeamPiece<T>{out, layout});
+  return layout.payload_at +
+         grid_team::announced_bytes("sparse", exec, TeamPiece<T>{out, layout}, layout.blocks);
 }
 
 }  // namespace sparse

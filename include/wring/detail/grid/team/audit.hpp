@@ -91,4 +91,47 @@ template <class Word> std::size_t expect_room(const Piece<Word, const std::byte>
   return static_cast<std::size_t>(needed);
 }
 
+/// What the descriptors of a piece of another codec say.
+struct Announced {
+  std::uint64_t bytes = 0, invalid = 0;
+};
+/// Adds up what `piece.announce(i, sum)` says of its parts.
+template <class Exec, class Described> struct AuditParts {
+  using execution_space = Exec;
+  using value_type = Announced;
+  Described piece;
+
+  KOKKOS_FUNCTION void operator()(std::size_t i, Announced& sum) const { piece.announce(i, sum); }
+  KOKKOS_FUNCTION void init(Announced& sum) const { sum = Announced{}; }
+  KOKKOS_FUNCTION void join(Announced& into, const Announced& from) const {
+    into.bytes += from.bytes, into.invalid += from.invalid;
+  }
+};
+
+/// The bytes that the descriptors of a piece announce, which must all be valid.
+template <class Exec, class Described>
+std::size_t announced_bytes(const char* codec, const Exec& exec, const Described& piece, std::size_t parts) {
+  Announced announced;
+  Kokkos::parallel_reduce("wring::audit",
+                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, parts),
+                          AuditParts<Exec, Described>{piece}, announced);
+  if (announced.invalid != 0)
+    throw CodecError(sentence("wring: ", codec, ": ", announced.invalid,
+                              " blocks have descriptors which compress never writes"));
+  return static_cast<std::size_t>(announced.bytes);
+}
+
+/// Throws CodecError unless a piece of n values that has `size` bytes, `head` of them before what the descriptors announce, has as many as
+/// they do.
+template <class Exec, class Described>
+void expect_announced(const char* codec, const Exec& exec, const Described& piece, std::size_t parts,
+                      std::size_t head, std::size_t n, std::size_t size) {
+  if (size < head || (n == 0 && size != 0))
+    throw CodecError(sentence("wring: ", codec, ": ", size, " bytes cannot hold a piece of ", n, " values"));
+  const std::size_t announced = n == 0 ? 0 : head + announced_bytes(codec, exec, piece, parts);
+  if (announced != size)
+    throw CodecError(
+        sentence("wring: ", codec, ": the descriptors announce ", announced, " bytes, the piece has ", size));
+}
+
 }  // namespace wring::inline v0::detail::grid_team

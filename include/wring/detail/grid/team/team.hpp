@@ -47,23 +47,33 @@ template <class Member> KOKKOS_INLINE_FUNCTION auto all_values(const Member& tea
   return Kokkos::TeamVectorRange(team, int{block_values});
 }
 
-/// A policy of that many teams. Host spaces take one thread a team: nothing is gained there by splitting a
-/// block.
-template <class Word, class Exec, class Functor>
-Kokkos::TeamPolicy<Exec> team_policy(const Exec& exec, int teams, const Functor& functor, TeamShape shape) {
+/// How many teams there are, and what each asks for: so many vector lanes and threads, where it may choose, and scratch memory.
+struct TeamNeeds {
+  int teams, lanes, scratch_bytes, threads = 256;
+};
+
+/// A policy for a functor, to be run by `tag`. Host spaces take one thread a team: nothing is gained there by splitting a block.
+template <class Exec, class Functor, class Tag = Kokkos::ParallelForTag>
+Kokkos::TeamPolicy<Exec> team_policy(const Exec& exec, const TeamNeeds& needs, const Functor& functor,
+                                     TeamShape shape, Tag tag = {}) {
   using Policy = Kokkos::TeamPolicy<Exec>;
   constexpr bool host = std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
-  constexpr int threads = 256;
-  const int lanes = shape.vector_length ? shape.vector_length : host ? 1 : Lanes<Word>::count;
+  const int lanes = shape.vector_length ? shape.vector_length : host ? 1 : needs.lanes;
   const int vector_length = std::min(lanes, static_cast<int>(Policy::vector_length_max()));
-  const int wanted = shape.team_size ? shape.team_size : host ? 1 : threads / vector_length;
-  const auto scratch = Kokkos::PerTeam(Workspace<Word>::scratch_bytes());
-  Policy smallest(exec, teams, 1, vector_length);
+  const int wanted = shape.team_size ? shape.team_size : host ? 1 : needs.threads / vector_length;
+  const auto scratch = Kokkos::PerTeam(needs.scratch_bytes);
+  Policy smallest(exec, needs.teams, 1, vector_length);
   smallest.set_scratch_size(0, scratch);
-  const int team_size = std::min(wanted, smallest.team_size_max(functor, Kokkos::ParallelForTag{}));
-  Policy policy(exec, teams, team_size, vector_length);
+  Policy policy(exec, needs.teams, std::min(wanted, smallest.team_size_max(functor, tag)), vector_length);
   policy.set_scratch_size(0, scratch);
   return policy;
+}
+/// Of teams with a workspace each.
+template <class Word, class Exec, class Functor, class Tag = Kokkos::ParallelForTag>
+Kokkos::TeamPolicy<Exec> team_policy(const Exec& exec, int teams, const Functor& functor, TeamShape shape,
+                                     Tag tag = {}) {
+  return team_policy(exec, TeamNeeds{teams, Lanes<Word>::count, Workspace<Word>::scratch_bytes()}, functor,
+                     shape, tag);
 }
 
 /// Where the payload of a block starts. Called by all threads of a team.
