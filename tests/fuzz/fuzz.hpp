@@ -52,6 +52,13 @@ template <class T> class Exactly {
   std::unique_ptr<T[]> memory_;
 };
 
+/// `use.template operator()<T>()` for one of the types, which the input chooses.
+template <class... T, class Use> void with_type(Input& input, const Use& use) {
+  const std::uint32_t chosen = input.below(sizeof...(T));
+  std::uint32_t at = 0;
+  ((at++ == chosen ? use.template operator()<T>() : void()), ...);
+}
+
 /// Ends the run as a finding.
 [[noreturn]] inline void broken(const char* what) {
   std::fprintf(stderr, "broken: %s\n", what);

@@ -31,17 +31,12 @@ template <class T> wring::Grid<T> prepared(Input& input, Context& c, wring::deta
   return codec;
 }
 
-/// The kernels for devices accept what the fast ones accept, and decode it to the same values.
 template <class T>
 void kernels_agree(std::span<const std::byte> piece, std::size_t n, wring::detail::GridParameters p) {
   p.shift = 0;
-  Exactly<T> fast(n), team(n);
-  const bool a = accepts([&] { wring::detail::grid_decode<T>(Exec{}, piece, fast.span(), p); });
-  const bool b = accepts([&] { wring::detail::team_grid_decode<T>(Exec{}, piece, team.span(), p); });
-  require(a == b, "only one of two kernels accepts a piece");
-  if (a && n > 0)
-    require(std::memcmp(fast.span().data(), team.span().data(), n * sizeof(T)) == 0,
-            "two kernels decode a piece to different values");
+  kernels_agree<T>(
+      n, [&](std::span<T> y) { wring::detail::grid_decode<T>(Exec{}, piece, y, p); },
+      [&](std::span<T> y) { wring::detail::team_grid_decode<T>(Exec{}, piece, y, p); });
 }
 
 template <class T> void combines(wring::Grid<T>& codec, const Context& c, std::span<const std::byte> a,
@@ -103,12 +98,7 @@ template <class T> void pieces(Input input) {
 }
 
 void fuzz(Input input) {
-  switch (input.below(4)) {
-  case 0: return pieces<float>(input);
-  case 1: return pieces<double>(input);
-  case 2: return pieces<wring::half_t>(input);
-  default: return pieces<wring::bhalf_t>(input);
-  }
+  with_type<float, double, wring::half_t, wring::bhalf_t>(input, [&]<class T>() { pieces<T>(input); });
 }
 
 }  // namespace fuzz

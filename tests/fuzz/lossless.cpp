@@ -6,17 +6,11 @@
 
 namespace fuzz {
 
-/// The kernels for devices accept what the fast ones accept, and decode it to the same values.
 template <class T> void kernels_agree(std::span<const std::byte> piece, std::size_t n) {
-  Exactly<T> fast(n), team(n);
-  const auto& kernels = wring::detail::lossless::best_kernels<T>();
-  const bool a =
-      accepts([&] { wring::detail::lossless_decode<false, T>(Exec{}, piece, fast.span(), kernels); });
-  const bool b = accepts([&] { wring::detail::team_lossless_decode<T>(Exec{}, piece, team.span()); });
-  require(a == b, "only one of two kernels accepts a piece");
-  if (a && n > 0)
-    require(std::memcmp(fast.span().data(), team.span().data(), n * sizeof(T)) == 0,
-            "two kernels decode a piece to different values");
+  using namespace wring::detail;
+  kernels_agree<T>(
+      n, [&](std::span<T> y) { lossless_decode<false, T>(Exec{}, piece, y, lossless::best_kernels<T>()); },
+      [&](std::span<T> y) { team_lossless_decode<T>(Exec{}, piece, y); });
 }
 
 /// Any bytes as values come back as they were.
@@ -46,14 +40,8 @@ template <class T> void pieces(Input input) {
 }
 
 void fuzz(Input input) {
-  switch (input.below(6)) {
-  case 0: return pieces<float>(input);
-  case 1: return pieces<double>(input);
-  case 2: return pieces<wring::half_t>(input);
-  case 3: return pieces<wring::bhalf_t>(input);
-  case 4: return pieces<std::int8_t>(input);
-  default: return pieces<std::uint64_t>(input);
-  }
+  with_type<float, double, wring::half_t, wring::bhalf_t, std::int8_t, std::uint64_t>(
+      input, [&]<class T>() { pieces<T>(input); });
 }
 
 }  // namespace fuzz

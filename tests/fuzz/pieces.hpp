@@ -39,4 +39,16 @@ void decodes(const Codec& codec, std::span<const std::byte> piece, const wring::
   });
 }
 
+/// The kernels for devices accept what the fast ones accept, and decode it to the same values.
+template <class T, class Fast, class Team>
+void kernels_agree(std::size_t n, const Fast& fast_decode, const Team& team_decode) {
+  Exactly<T> fast(n), team(n);
+  const bool a = accepts([&] { fast_decode(fast.span()); });
+  const bool b = accepts([&] { team_decode(team.span()); });
+  require(a == b, "only one of two kernels accepts a piece");
+  if (a && n > 0)
+    require(std::memcmp(fast.span().data(), team.span().data(), n * sizeof(T)) == 0,
+            "two kernels decode a piece to different values");
+}
+
 }  // namespace fuzz

@@ -7,17 +7,11 @@
 
 namespace fuzz {
 
-/// The kernels for devices accept what the fast ones accept, and decode it to the same values.
 template <class T> void kernels_agree(std::span<const std::byte> piece, std::size_t n) {
-  Exactly<T> fast(n), team(n);
-  const auto& kernels = wring::detail::sparse::best_kernels<T>();
-  const bool a =
-      accepts([&] { wring::detail::sparse_decode<false, T>(Exec{}, piece, fast.span(), 1, kernels); });
-  const bool b = accepts([&] { wring::detail::team_sparse_decode<T>(Exec{}, piece, team.span(), 1); });
-  require(a == b, "only one of two kernels accepts a piece");
-  if (a && n > 0)
-    require(std::memcmp(fast.span().data(), team.span().data(), n * sizeof(T)) == 0,
-            "two kernels decode a piece to different values");
+  using namespace wring::detail;
+  kernels_agree<T>(
+      n, [&](std::span<T> y) { sparse_decode<false, T>(Exec{}, piece, y, 1, sparse::best_kernels<T>()); },
+      [&](std::span<T> y) { team_sparse_decode<T>(Exec{}, piece, y, 1); });
 }
 
 /// Two pieces that no compressor wrote combine to one that decodes, or are refused.
@@ -71,12 +65,7 @@ template <class T> void pieces(Input input) {
 }
 
 void fuzz(Input input) {
-  switch (input.below(4)) {
-  case 0: return pieces<float>(input);
-  case 1: return pieces<double>(input);
-  case 2: return pieces<wring::half_t>(input);
-  default: return pieces<wring::bhalf_t>(input);
-  }
+  with_type<float, double, wring::half_t, wring::bhalf_t>(input, [&]<class T>() { pieces<T>(input); });
 }
 
 }  // namespace fuzz
