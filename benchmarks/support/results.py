@@ -23,7 +23,7 @@ def read(path, benchmark=None):
     except OSError as error:
         complain(f"cannot read {path}: {error.strerror}")
     except ValueError:
-        complain(f"{path} is no file of JSON")
+        complain(f"{path} is no file of JSON; has the program that writes it ended?")
     if benchmark and benchmark_of(document) != benchmark:
         complain(f"{path} has no results of {benchmark}")
     return document

@@ -5,8 +5,12 @@ sends. Usage: draw_timeline.py TRACE.json ... PICTURE.svg [--operation NUMBER] [
 Several traces are one picture: files of the ranks of one machine. Without --operation: the last one in the trace."""
 
 import argparse
-import json
+import os
 import sys
+
+sys.dont_write_bytecode = True  # nothing is left beside the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../benchmarks/support"))
+import results  # noqa: E402  (after its folder)
 
 try:
     import matplotlib
@@ -31,21 +35,10 @@ COLOURS = {
 LABELS = {"wring::wire": "put together, check", "send": "on the wire", "agreement": "agreement"}
 
 
-def complain(sentence):
-    print(f"draw_timeline.py: {sentence}", file=sys.stderr)
-    sys.exit(2)
-
-
 def events_of(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
-    except OSError as error:
-        complain(f"cannot read {path}: {error.strerror}")
-    except ValueError:
-        complain(f"{path} is no file of JSON: has the program ended, and its stream been closed?")
+    document = results.read(path)
     if not isinstance(document, dict) or "traceEvents" not in document:
-        complain(f"{path} is no trace: it has no traceEvents")
+        results.complain(f"{path} is no trace: it has no traceEvents")
     return document["traceEvents"]
 
 
@@ -118,26 +111,24 @@ def draw(spans, path, first, last):
     try:
         figure.savefig(path, metadata={"Date": None, "Creator": None})
     except OSError as error:
-        complain(f"cannot write {path}: {error.strerror}")
+        results.complain(f"cannot write {path}: {error.strerror}")
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("traces", nargs="+")
-    arguments.add_argument("picture")
+    arguments.add_argument("picture", type=results.picture)
     arguments.add_argument("--operation", type=int)
     arguments.add_argument("--from", type=float, default=0, dest="first")
     arguments.add_argument("--to", type=float, dest="last")
     chosen = arguments.parse_args()
-    if not chosen.picture.endswith(".svg"):
-        complain(f"'{chosen.picture}' is no name of a picture: it must end with .svg")
     spans = load(chosen.traces)
     if not spans:
-        complain("there is no event in the traces")
+        results.complain("there is no event in the traces")
     operation = max(s["operation"] for s in spans) if chosen.operation is None else chosen.operation
     spans = [s for s in spans if s["operation"] == operation]
     if not spans:
-        complain(f"there is no operation {operation} in the traces")
+        results.complain(f"there is no operation {operation} in the traces")
     draw(spans, chosen.picture, chosen.first, chosen.last)
 
 
