@@ -296,12 +296,14 @@ struct CombineChunks {
 
   /// Codes of a sum: as `BlockCombiner` has them.
   static void merge_specials(ChunkQuanta& sum, const ChunkQuanta& other, std::size_t blocks) {
-    const ChunkQuanta before = sum;
-    const std::byte *mine = before.planes, *theirs = other.planes;
+    std::byte before[sizeof sum.planes];
+    std::memcpy(before, sum.planes, grid::planes_bytes * sum.specials);
+    const std::byte *mine = before, *theirs = other.planes;
+    const u64 special = sum.special;
     sum.special = 0, sum.specials = 0;
     for (std::size_t k = 0; k < blocks; ++k) {
       grid::Planes planes, more;
-      if (before.special >> k & 1) planes.read(mine, grid::block_values), mine += grid::planes_bytes;
+      if (special >> k & 1) planes.read(mine, grid::block_values), mine += grid::planes_bytes;
       if (other.special >> k & 1) more.read(theirs, grid::block_values), theirs += grid::planes_bytes;
       for (std::size_t w = 0; w < 8; ++w) {
         planes.low[w] |= more.low[w], planes.high[w] |= more.high[w];
