@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <wring/algorithm/concept.hpp>
 #include <wring/algorithm/plan.hpp>
@@ -19,6 +18,7 @@
 #include <wring/collective/calibrate.hpp>
 #include <wring/collective/engines.hpp>
 #include <wring/collective/executor/choosing/situation.hpp>
+#include <wring/collective/executor/plan_cache.hpp>
 #include <wring/collective/executor/view_execution.hpp>
 #include <wring/collective/group.hpp>
 #include <wring/collective/options.hpp>
@@ -162,52 +162,8 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   /// The plan of the task, made once; what is wrong with it, or with the options, becomes the job's failure.
   void make_plan(detail::Job& job);
 
-  /// A plan of the schedule, made once.
-  struct Planned {
-    Task task;
-    int variant = 0;  ///< of an algorithm that chooses among several
-    Plan plan;
-    std::string name, fault;
-    std::uint64_t hash = 0, name_hash = 0;
-    std::uint64_t number = 0;  ///< of those made
-    EdgeCount edges;
-    bool counted = false;
-  };
-
-  Planned& planned() { return plans_[latest_]; }
-  const Planned& planned() const { return plans_[latest_]; }
-
-  /// Takes the plan of the task from those that were made, or makes it.
-  void take_plan(const Task& task, int rank, int ranks, int variant = 0) {
-    const auto at = std::find_if(plans_.begin(), plans_.end(), [&](const Planned& p) {
-      return p.task == task && p.variant == variant && p.plan.ranks == ranks;
-    });
-    latest_ = static_cast<std::size_t>(at - plans_.begin());
-    if (at != plans_.end()) return;
-    if (latest_ == most_plans)
-      latest_ = next_plan_++ % most_plans;
-    else
-      plans_.emplace_back();
-    Planned& made = planned();
-    made = Planned{};
-    made.task = task, made.variant = variant, made.number = ++plans_made_;
-    replan(made, rank, ranks);
-    made.name_hash = detail::Hasher().add(made.name).value();
-  }
-
-  /// An algorithm may refuse (a node layout that does not fit): that is told in the agreement, like any other fault of the call.
-  void replan(Planned& p, int rank, int ranks) {
-    try {
-      p.name = schedule_.name();
-      p.plan = schedule_.plan(p.task, rank, ranks);
-      p.hash = hash(schedule_.plan(p.task, 0, ranks));
-      check_plan(p, [&p](const std::string& what) { p.fault = what; });
-    } catch (...) {
-      p.plan = Plan{.rank = rank, .ranks = ranks};
-      p.plan.one_block_per_rank(p.task);
-      p.hash = 0, p.fault = detail::failure_from_current_exception(rank).text;
-    }
-  }
+  detail::Planned& planned() { return plans_.latest(); }
+  const detail::Planned& planned() const { return plans_.latest(); }
 
   /// What the agreement compares of the algorithm, and the report says of it.
   void identify(detail::Job& job) const {
@@ -227,27 +183,6 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   /// Lets the algorithm choose for this operation. Ranks whose calls are at fault, or differ, may choose otherwise: they all hear of it before
   /// a plan is followed.
   void adapt(detail::Job& job, std::span<const detail::Tensor<Codec>> tensors, std::optional<double> ratio);
-
-  template <class Complain> static void check_plan(const Planned& planned, Complain complain) {
-    const Plan& plan = planned.plan;
-    const bool by_owner = planned.task.collective == Collective::reduce_scatter ||
-                          planned.task.collective == Collective::allgather;
-    if (plan.blocks < 1) return complain("the algorithm's plan has no blocks");
-    for (const Step& s : plan.steps)
-      if (s.first < 0 || s.last > plan.blocks || s.first >= s.last ||
-          (has_peer(s.kind) && (s.peer < 0 || s.peer >= plan.ranks || s.peer == plan.rank)))
-        return complain("the algorithm's plan has an impossible step: " + describe(s));
-      else if (s.wire == Wire::coded && s.budget >= plan.budgets)
-        return complain("the algorithm's plan has a step of an unknown error class: " + describe(s));
-    if (!by_owner) return;
-    std::vector<bool> owns(static_cast<std::size_t>(plan.ranks));
-    bool one_each = plan.blocks == plan.ranks && plan.owner.size() == owns.size();
-    for (const int owner : plan.owner) {
-      one_each = one_each && owner >= 0 && owner < plan.ranks && !owns[static_cast<std::size_t>(owner)];
-      if (one_each) owns[static_cast<std::size_t>(owner)] = true;
-    }
-    if (!one_each) complain("the algorithm's plan must give every rank exactly one block to own");
-  }
 
   template <class Complain> void check_options(Complain complain) const {
     using T = typename Codec::value_type;
@@ -272,16 +207,12 @@ template <class Codec, class Link, class Schedule> class BasicCollective {
   /// Encodings per result element, counted once per plan and only where a bound is divided by them.
   const EdgeCount& edges_for(std::span<const detail::Tensor<Codec>> tensors);
 
-  /// Algorithms that choose have several in use.
-  static constexpr std::size_t most_plans = AdaptiveAlgorithm<Schedule> ? 16 : 1;
-
   Codec codec_;
   Link* link_;
   Schedule schedule_;
   Options options_;
-  std::vector<Planned> plans_;
-  std::size_t latest_ = 0, next_plan_ = 0;  ///< taken; to be replaced, when there are too many
-  std::uint64_t plans_made_ = 0;
+  detail::PlanCache plans_{AdaptiveAlgorithm<Schedule> ? 16
+                                                       : 1};  ///< algorithms that choose have several in use
   std::string codec_name_;
   std::uint64_t codec_hash_ = 0, type_hash_ = 0;
   EdgeCount no_edges_;
@@ -335,7 +266,7 @@ void BasicCollective<Codec, Link, Schedule>::make_plan(detail::Job& job) {
     complain(detail::sentence("root ", job.task.root, " is no rank of 0..", ranks - 1));
   }
   const Task task = job.failure ? Task{job.task.collective, 0} : job.task;
-  take_plan(task, rank, ranks);
+  plans_.take(schedule_, task, rank, ranks);
   if (!planned().fault.empty()) complain(planned().fault);
   if (!detail::can_sum_words<Codec, Link> && count_sums(planned().plan) > 0)
     complain("the algorithm's plan lets the transport add up words, which this compressor or this transport "
@@ -356,7 +287,7 @@ void BasicCollective<Codec, Link, Schedule>::adapt(detail::Job& job,
     const Situation situation =
         detail::situation_of(tensors, codec_, job.task, link_->size(), options_, ratio);
     const Choice& choice = schedule_.adapt(situation);
-    take_plan(job.task, link_->rank(), link_->size(), choice.variant + 1);
+    plans_.take(schedule_, job.task, link_->rank(), link_->size(), choice.variant + 1);
     identify(job);
     job.options.segment_bytes = choice.segment_bytes, job.options.depth = choice.depth;
     if (!situation.ride_given)
@@ -375,7 +306,7 @@ BasicCollective<Codec, Link, Schedule>::edges_for(std::span<const detail::Tensor
   bool bounded = false;
   for (const auto& t : tensors) bounded = bounded || t.bound.has_value();
   if (!needed || !bounded) return no_edges_;
-  Planned& p = planned();
+  detail::Planned& p = planned();
   if (!p.counted) p.edges = edges_of(schedule_, p.task, p.plan.ranks), p.counted = true;
   return p.edges;
 }
