@@ -13,9 +13,11 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define WRING_ALWAYS_INLINE inline __attribute__((always_inline))
+#define WRING_NOINLINE __attribute__((noinline))
 #define WRING_COLD __attribute__((cold, noinline))  // branches to it are laid aside, and small
 #else
 #define WRING_ALWAYS_INLINE inline
+#define WRING_NOINLINE
 #define WRING_COLD
 #endif
 

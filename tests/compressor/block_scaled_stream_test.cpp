@@ -9,9 +9,9 @@ using namespace block_scaled_test;
 namespace kernels = wring::detail::block_scaled;
 using kernels::Coding;
 using kernels::Layout;
+using wring::detail::Level;
 using wring::detail::Purpose;
 using wring::detail::RandomStream;
-using wring::detail::grid::Level;
 
 namespace {
 
@@ -85,7 +85,7 @@ Bytes damaged(const Bytes& bytes, std::uint64_t seed) {
 
 template <class T, int Bits, class Check> void with_all_kernels(const Check& check) {
   for (const Level level : {Level::scalar, Level::vector16, Level::avx2, Level::avx512})
-    if (wring::detail::grid::can_run(level)) check(HostKernels<T, Bits>{&kernels::kernels_for<Bits>(level)});
+    if (wring::detail::can_run(level)) check(HostKernels<T, Bits>{&kernels::kernels_for<Bits>(level)});
   check(TeamKernels<T, Bits>{});
 }
 

@@ -75,7 +75,7 @@ template <class T, class Q> void check(int multiplier, int exponent, double limi
       multiplier, exponent, sizeof(Q) == 8 ? GridParameters::Form::int64 : GridParameters::Form::int32);
   const std::vector<T> x = inputs<T>(p.step, limit, random);
   for (const Level level : levels) {
-    if (!wring::detail::grid::can_run(level)) continue;
+    if (!wring::detail::can_run(level)) continue;
     const BlockEncoder<T, Q> encoder(wring::detail::grid::kernels_for(level), p);
     Quanta<Q> quanta;
     encoder.quantise(x.data(), x.size(), quanta);
@@ -118,7 +118,7 @@ TEST_CASE("|x - qD| <= D/2 with exact ties", "[grid]") {
     for (int i = 0; i < 512; ++i)
       x[static_cast<std::size_t>(i)] = static_cast<float>((i - 256 + 0.5) * p.step);
     for (const Level level : levels) {
-      if (!wring::detail::grid::can_run(level)) continue;
+      if (!wring::detail::can_run(level)) continue;
       const BlockEncoder<float, std::int32_t> encoder(wring::detail::grid::kernels_for(level), p);
       Quanta<std::int32_t> quanta;
       encoder.quantise(x.data(), x.size(), quanta);
@@ -148,7 +148,7 @@ TEST_CASE("one value near a tie, or none, among values that are not", "[grid]") 
       x[random.below(512)] =
           near(std::floor(spread * random.signed_unit()) + 0.5, static_cast<int>(random.below(9)) - 4);
     for (const Level level : levels) {
-      if (!wring::detail::grid::can_run(level)) continue;
+      if (!wring::detail::can_run(level)) continue;
       const BlockEncoder<float, std::int32_t> encoder(wring::detail::grid::kernels_for(level), p);
       Quanta<std::int32_t> quanta;
       encoder.quantise(x.data(), x.size(), quanta);
@@ -169,7 +169,7 @@ TEST_CASE("residues of quanta that climb as far as they can be trusted, and furt
         for (int i = 0; i < 512; ++i)
           x[static_cast<std::size_t>(i)] = static_cast<float>((first + i * slope) * p.step);
         for (const Level level : levels) {
-          if (!wring::detail::grid::can_run(level)) continue;
+          if (!wring::detail::can_run(level)) continue;
           const BlockEncoder<float, std::int32_t> encoder(wring::detail::grid::kernels_for(level), p);
           Quanta<std::int32_t> quanta;
           encoder.quantise(x.data(), x.size(), quanta);
@@ -197,7 +197,7 @@ TEST_CASE("a shift rounds to nearest, ties to even, without overflow", "[grid]")
   CHECK(round_shift(most, 1) == 1 << 30);
   CHECK(round_shift(-most - 1, 3) == -(1 << 28));
   for (const Level level : levels) {
-    if (!wring::detail::grid::can_run(level)) continue;
+    if (!wring::detail::can_run(level)) continue;
     std::int32_t q[512];
     for (int i = 0; i < 512; ++i) q[i] = i % 2 ? most - i : -most + 3 * i;
     std::int32_t expected[512];

@@ -142,7 +142,7 @@ TEMPLATE_TEST_CASE("pieces have the layout described, at every length and level"
         REQUIRE(doubled);
         REQUIRE(shifted);
         for (const Level level : levels) {
-          if (!wring::detail::grid::can_run(level)) continue;
+          if (!wring::detail::can_run(level)) continue;
           REQUIRE(encode(x, p, level) == piece);
           REQUIRE(combine<TestType>(piece, piece, n, wring::sum, p, level) == sum);
           REQUIRE(same_bits(decode<TestType>(piece, n, p, level), y));
@@ -192,7 +192,7 @@ TEST_CASE("every level decodes floats alike, past the caches or not, wherever th
       for (std::size_t i = 0; i < x.size(); ++i)  // floats of more than 24 bits were rounded
         expected[i] = static_cast<float>(std::nearbyint(static_cast<double>(x[i]) / p.step) * p.step);
       for (const Level level : levels) {
-        if (!wring::detail::grid::can_run(level)) continue;
+        if (!wring::detail::can_run(level)) continue;
         for (const bool streaming : {false, true})
           for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, std::size_t{4}}) {
             std::vector<float> y(x.size() + offset, 7.0f);
@@ -273,7 +273,7 @@ TEST_CASE("incompressible blocks are raw where nothing is added", "[grid]") {
     for (std::size_t i = 512; i < x.size(); ++i)
       REQUIRE(std::fabs(static_cast<double>(y[i]) - static_cast<double>(x[i])) <= p.step / 2);
     for (const Level level : levels)
-      if (wring::detail::grid::can_run(level)) CHECK(encode(x, p, level) == piece);
+      if (wring::detail::can_run(level)) CHECK(encode(x, p, level) == piece);
   }
 }
 

@@ -21,7 +21,7 @@ namespace grid_test {
 using Exec = Kokkos::DefaultHostExecutionSpace;
 using Bytes = std::vector<std::byte>;
 using wring::detail::GridParameters;
-using wring::detail::grid::Level;
+using wring::detail::Level;
 
 /// More bits than any sum here needs: the exact reference.
 #if defined(__SIZEOF_FLOAT128__)
@@ -89,7 +89,7 @@ inline Bytes room_for(std::size_t n) {
 }
 
 template <class T> Bytes encode(const std::vector<T>& x, const GridParameters& p,
-                                Level level = wring::detail::grid::best_level()) {
+                                Level level = wring::detail::best_level()) {
   Bytes out = room_for(x.size());
   std::ranges::fill(out, std::byte{0xA5});
   out.resize(wring::detail::grid_encode<T>(Exec(), std::span<const T>(x), out, p,
@@ -98,14 +98,14 @@ template <class T> Bytes encode(const std::vector<T>& x, const GridParameters& p
 }
 template <class T>
 std::vector<T> decode(const Bytes& in, std::size_t n, const GridParameters& p,
-                      Level level = wring::detail::grid::best_level()) {
+                      Level level = wring::detail::best_level()) {
   std::vector<T> y(n, element<T>(77));
   wring::detail::grid_decode<T>(Exec(), in, std::span(y), p, wring::detail::grid::kernels_for(level));
   return y;
 }
 template <class T>
 Bytes combine(const Bytes& a, const Bytes& b, std::size_t n, wring::Operation operation,
-              const GridParameters& p, Level level = wring::detail::grid::best_level()) {
+              const GridParameters& p, Level level = wring::detail::best_level()) {
   Bytes out = room_for(n);
   std::ranges::fill(out, std::byte{0xA5});
   out.resize(wring::detail::grid_combine<T>(Exec(), a, b, n, out, operation, p,
@@ -114,7 +114,7 @@ Bytes combine(const Bytes& a, const Bytes& b, std::size_t n, wring::Operation op
 }
 template <class T>
 Bytes finish(const Bytes& in, std::size_t n, const GridParameters& p,
-             Level level = wring::detail::grid::best_level()) {
+             Level level = wring::detail::best_level()) {
   Bytes out = room_for(n);
   std::ranges::fill(out, std::byte{0xA5});
   out.resize(wring::detail::grid_finish<T>(Exec(), in, n, out, p, wring::detail::grid::kernels_for(level)));

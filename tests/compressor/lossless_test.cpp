@@ -12,6 +12,7 @@
 #include "lossless_support.hpp"
 
 using namespace lossless_test;
+using detail::Level;
 
 namespace {
 
@@ -136,7 +137,6 @@ std::vector<float> gradient() {
 
 TEMPLATE_TEST_CASE("Lossless keeps every bit, at every level with the same bytes", "[compressor][lossless]",
                    WRING_LOSSLESS_TYPES) {
-  using detail::lossless::Level;
   for (const std::size_t n : lengths)
     for (int data = 0; data < static_cast<int>(Data::count); ++data) {
       INFO(name_of(static_cast<Data>(data)) << ", " << n);
@@ -144,7 +144,7 @@ TEMPLATE_TEST_CASE("Lossless keeps every bit, at every level with the same bytes
       const Bytes piece = encoded(x);
       REQUIRE(same_bits(decoded<TestType>(piece, n), x));
       for (const Level level : {Level::scalar, Level::vector16, Level::avx2, Level::avx512}) {
-        if (!detail::grid::can_run(level)) continue;
+        if (!detail::can_run(level)) continue;
         const auto& kernels = detail::lossless::kernels_for<TestType>(level);
         REQUIRE(encoded(x, kernels) == piece);
         REQUIRE(same_bits(decoded<TestType>(piece, n, kernels), x));

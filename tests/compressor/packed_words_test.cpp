@@ -180,7 +180,7 @@ TEMPLATE_TEST_CASE("PackedWords: all levels of the instruction set pack and unpa
                    "[compressor][packed_words]", std::int32_t, std::int64_t) {
   using namespace wring::detail;
   using Q = TestType;
-  const packed_words::Kernels<Q> plain = packed_words::kernels_for<Q>(grid::Level::scalar);
+  const packed_words::Kernels<Q> plain = packed_words::kernels_for<Q>(Level::scalar);
   for (int width = 1; width <= (sizeof(Q) == 4 ? 32 : 64); ++width)
     for (const std::size_t m : {1, 5, 8, 63, 500, 511, 512}) {
       const packed_words::Fields fields{width};
@@ -194,8 +194,8 @@ TEMPLATE_TEST_CASE("PackedWords: all levels of the instruction set pack and unpa
       plain.pack(q.data(), m, fields, one.data());
       plain.unpack(one.data(), m, fields, back.data());
       REQUIRE(std::memcmp(q.data(), back.data(), m * sizeof(Q)) == 0);
-      for (int level = 0; level <= static_cast<int>(grid::best_level()); ++level) {
-        const auto kernels = packed_words::kernels_for<Q>(static_cast<grid::Level>(level));
+      for (int level = 0; level <= static_cast<int>(best_level()); ++level) {
+        const auto kernels = packed_words::kernels_for<Q>(static_cast<Level>(level));
         kernels.pack(q.data(), m, fields, two.data());
         REQUIRE(one == two);
         std::int64_t most = 0;

@@ -14,7 +14,7 @@ using namespace sparse_test;
 
 namespace {
 
-using detail::sparse::Level;
+using detail::Level;
 constexpr Level levels[] = {Level::scalar, Level::vector16, Level::avx2, Level::avx512};
 
 /// Reads a piece as docs/stream_format.md describes it.
@@ -121,7 +121,7 @@ TEMPLATE_TEST_CASE("a sparse piece is what the description of the stream says, b
       REQUIRE(team_encoded(x) == piece);
       REQUIRE(same_bits(team_decoded<TestType>(piece, n), expected));
       for (const Level level : levels) {
-        if (!detail::grid::can_run(level)) continue;
+        if (!detail::can_run(level)) continue;
         const auto& kernels = detail::sparse::kernels_for<TestType>(level);
         REQUIRE(encoded(x, {}, 0, kernels) == piece);
         REQUIRE(same_bits(decoded<TestType>(piece, n, 1, kernels), expected));

@@ -17,12 +17,13 @@
 #include "support/values.hpp"
 
 using namespace wring::detail::entropy;
+using wring::detail::Level;
 using Integers = std::vector<std::int32_t>;
 using wring_test::random_bits;
 
 namespace {
 
-constexpr Level levels[] = {Level::portable, Level::avx2, Level::avx512};
+constexpr Level levels[] = {Level::scalar, Level::avx2, Level::avx512};
 
 /// Twice exponentially distributed, with the given mean magnitude.
 Integers exponential(std::size_t n, double mean, std::uint64_t seed) {
@@ -63,7 +64,7 @@ std::vector<Kind> kinds(std::size_t n) {
   return all;
 }
 
-std::vector<std::byte> encoded(const Integers& q, Tables tables, Level level = Level::portable) {
+std::vector<std::byte> encoded(const Integers& q, Tables tables, Level level = Level::scalar) {
   std::vector<std::byte> bytes(q.size() * 12 + 4096);
   bytes.resize(encode_chunk(q.data(), q.size(), bytes, tables, coder_for(level)));
   return bytes;
@@ -193,7 +194,7 @@ TEST_CASE("damaged bytes give an error or other integers", "[detail][entropy]") 
             try {
               decode_chunk(damaged, back.data(), n, coder_for(level));
             } catch (const wring::CodecError&) {
-              errors += level == Level::portable;
+              errors += level == Level::scalar;
             }
           }
         };

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <wring/detail/grid/level.hpp>
+#include <wring/detail/processor.hpp>
 #include <wring/detail/random/philox.hpp>
 #include <wring/detail/random/rows.hpp>
 #include <wring/random.hpp>
@@ -21,12 +21,9 @@ namespace {
 using Rows = void (*)(Words4, RandomKey, RandomRows&);
 
 std::vector<Rows> all_rows() {
-  std::vector<Rows> all{random_rows};
-#if WRING_GRID_X86_64
-  all.push_back(random_rows_16);
-  if (grid::can_run(grid::Level::avx2)) all.push_back(random_rows_32);
-  if (grid::can_run(grid::Level::avx512)) all.push_back(random_rows_64);
-#endif
+  std::vector<Rows> all;
+  for (const Level level : {Level::scalar, Level::vector16, Level::avx2, Level::avx512})
+    if (can_run(level)) all.push_back(with_level(level, []<Level l>() -> Rows { return random_rows_at<l>; }));
   return all;
 }
 

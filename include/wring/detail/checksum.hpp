@@ -9,6 +9,7 @@
 
 #include <wring/config.hpp>
 #include <wring/detail/mix.hpp>
+#include <wring/detail/processor.hpp>
 
 namespace wring::inline v0::detail {
 
@@ -60,32 +61,17 @@ template <class Word> class ChecksumRows {
   Word state_[2 * parts];
 };
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__) &&              \
-    !defined(__HIPCC__)
-typedef std::uint64_t Words16 __attribute__((vector_size(16)));
-typedef std::uint64_t Words32 __attribute__((vector_size(32)));
-typedef std::uint64_t Words64 __attribute__((vector_size(64)));
-#define WRING_CHECKSUM_LEVEL(NAME, TARGET, WORDS)                                                            \
-  TARGET __attribute__((noinline)) inline std::uint64_t NAME(std::span<const std::byte> bytes) {             \
-    return ChecksumRows<WORDS>().sum(bytes);                                                                 \
-  }
-WRING_CHECKSUM_LEVEL(checksum_16, , Words16)
-WRING_CHECKSUM_LEVEL(checksum_32, __attribute__((target("avx2"))), Words32)
-WRING_CHECKSUM_LEVEL(checksum_64, __attribute__((target("avx512f"))), Words64)
-#undef WRING_CHECKSUM_LEVEL
-#define WRING_CHECKSUM_IN_VECTORS 1
-#endif
+template <class Word> WRING_ALWAYS_INLINE std::uint64_t checksum_by(std::span<const std::byte> bytes) {
+  return ChecksumRows<Word>().sum(bytes);
+}
 
 /// The checksum of a message. Damage to a single word of 8 bytes always changes it; other damage goes unnoticed with a probability of
 /// about 2^-64. About 65 GB/s on one core with AVX-512, in cache.
 inline std::uint64_t checksum(std::span<const std::byte> bytes) {
-#if defined(WRING_CHECKSUM_IN_VECTORS)
-  if (__builtin_cpu_supports("avx512f")) return checksum_64(bytes);
-  if (__builtin_cpu_supports("avx2")) return checksum_32(bytes);
-  return checksum_16(bytes);
-#else
-  return ChecksumRows<std::uint64_t>().sum(bytes);
-#endif
+  return with_best_level([&]<Level level>() {
+    using Word = typename NativeOf<std::uint64_t, level == Level::scalar ? 8 : register_bytes<level>>::type;
+    return compiled<level, checksum_by<Word>>(bytes);
+  });
 }
 
 }  // namespace wring::inline v0::detail

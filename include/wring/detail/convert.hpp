@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <wring/config.hpp>
+#include <wring/detail/processor.hpp>
 #include <wring/narrow.hpp>
 
 /// Conversions of many elements at once.
@@ -56,35 +57,21 @@ template <class T> KOKKOS_INLINE_FUNCTION void store_element(T& to, typename Flo
   }
 }
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__) &&              \
-    !defined(__HIPCC__)
-#define WRING_CONVERTS_BY_LEVEL 1
-#endif
-
-/// Calls `element(from[i], to[i])` for a run of values: a loop of constant length, which CPU compilers vectorise, here for each level of
-/// the instruction set. The runs do not overlap.
+/// Calls `element(from[i], to[i])` for a run of values: a loop of constant length, which CPU compilers vectorise. The runs do not overlap.
 template <class Element, class In, class Out, int run> struct ConvertRun {
   KOKKOS_INLINE_FUNCTION static void convert(const Element element, const In* from, Out* to) {
-#if defined(WRING_CONVERTS_BY_LEVEL)
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-      return convert_64(element, from, to);
-    if (__builtin_cpu_supports("avx2")) return convert_32(element, from, to);
+#if WRING_X86_64
+    best_compiled<each>()(element, from, to);
+#else
+    each(element, from, to);
 #endif
-    convert_16(element, from, to);
   }
 
-#define WRING_CONVERT_LEVEL(NAME, TARGET)                                                                    \
-  TARGET static void NAME(const Element element, const In* KOKKOS_RESTRICT from, Out* KOKKOS_RESTRICT to) {  \
-    for (int i = 0; i < run; ++i) element(from[i], to[i]);                                                   \
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION static void each(const Element element, const In* KOKKOS_RESTRICT from,
+                                               Out* KOKKOS_RESTRICT to) {
+    for (int i = 0; i < run; ++i) element(from[i], to[i]);
   }
-  WRING_CONVERT_LEVEL(convert_16, KOKKOS_FUNCTION)
-#if defined(WRING_CONVERTS_BY_LEVEL)
-  WRING_CONVERT_LEVEL(convert_32, __attribute__((noinline, target("avx2"))))
-  WRING_CONVERT_LEVEL(convert_64,
-                      __attribute__((noinline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2"))))
-#endif
-#undef WRING_CONVERT_LEVEL
 };
 
 /// Sets and returns `wide`: an element in its computation type.

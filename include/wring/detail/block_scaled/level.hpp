@@ -6,9 +6,10 @@
 
 #include <wring/detail/block_scaled/rotate.hpp>
 #include <wring/detail/block_scaled/rows.hpp>
-#include <wring/detail/grid/level.hpp>
+#include <wring/detail/processor.hpp>
+#include <wring/detail/random/rows.hpp>
 
-/// The block kernels compiled for each level of the instruction set; the level is chosen when the program runs.
+/// The block kernels for each level of the instruction set.
 namespace wring::inline v0::detail::block_scaled {
 
 /// How a group is rotated, forwards and backwards.
@@ -38,102 +39,38 @@ struct Kernels {
   }
 };
 
-#define WRING_BLOCK_SCALED_LEVEL(NAME, TARGET, BYTES, UNROLLED, DRAW)                                        \
-  struct NAME##Values {                                                                                      \
-    TARGET WRING_GRID_NOINLINE static void measure_floats(const float* x, i32* greatest) {                   \
-      block_scaled::measure<BYTES>(x, greatest);                                                             \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void measure_doubles(const double* x, i64* greatest) {                 \
-      block_scaled::measure<BYTES>(x, greatest);                                                             \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static unsigned nearest(const float* x, const Factors& f, i32* q) {           \
-      return quantise_nearest<BYTES>(x, f, q);                                                               \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static unsigned drawn(const float* x, const Factors& f, const RandomRows* d,  \
-                                                     i32* q) {                                               \
-      return quantise_drawn<BYTES>(x, f, d, q);                                                              \
-    }                                                                                                        \
-    template <class Wide, bool Back> TARGET WRING_GRID_NOINLINE static void rotate(const Words4& signs,      \
-                                                                                   Wide* v) {                \
-      block_scaled::rotate<BYTES, Back>(signs, v);                                                           \
-    }                                                                                                        \
-  };                                                                                                         \
-  template <int Bits> struct NAME {                                                                          \
-    TARGET WRING_GRID_NOINLINE static void pack(const i32* q, std::byte* out) {                              \
-      block_scaled::pack<Bits, BYTES, UNROLLED>(q, out);                                                     \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void unpack(const std::byte* in, i32* q) {                             \
-      block_scaled::unpack<Bits, BYTES>(in, q);                                                              \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void decode(const std::byte* in, const float* scales, float* y) {      \
-      block_scaled::decode<Bits, BYTES, UNROLLED, false>(in, scales, y);                                     \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void decode_add(const std::byte* in, const float* scales, float* y) {  \
-      block_scaled::decode<Bits, BYTES, UNROLLED, true>(in, scales, y);                                      \
-    }                                                                                                        \
-    static constexpr Kernels table() {                                                                       \
-      using Values = NAME##Values;                                                                           \
-      return {Values::measure_floats,                                                                        \
-              Values::measure_doubles,                                                                       \
-              Values::nearest,                                                                               \
-              Values::drawn,                                                                                 \
-              DRAW,                                                                                          \
-              {Values::template rotate<float, false>, Values::template rotate<float, true>},                 \
-              {Values::template rotate<double, false>, Values::template rotate<double, true>},               \
-              pack,                                                                                          \
-              unpack,                                                                                        \
-              decode,                                                                                        \
-              decode_add};                                                                                   \
-    }                                                                                                        \
-  };
+/// Whether fields of `Bits` are packed and unpacked by bodies of their own; x86 without AVX2 is rare enough to go without.
+template <Level level> inline constexpr bool unrolls = register_bytes<level> >= (WRING_X86_64 ? 32 : 16);
 
-#define WRING_BLOCK_SCALED_NO_TARGET
-WRING_BLOCK_SCALED_LEVEL(ScalarLevel, WRING_BLOCK_SCALED_NO_TARGET, 0, false, random_rows)
-#if WRING_GRID_X86_64
-WRING_BLOCK_SCALED_LEVEL(Vector16Level, WRING_BLOCK_SCALED_NO_TARGET, 16, false, random_rows_16)
-#define WRING_BLOCK_SCALED_AVX2 __attribute__((target("avx2,fma,bmi2")))
-#define WRING_BLOCK_SCALED_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")))
-WRING_BLOCK_SCALED_LEVEL(Avx2Level, WRING_BLOCK_SCALED_AVX2, 32, true, random_rows_32)
-WRING_BLOCK_SCALED_LEVEL(Avx512Level, WRING_BLOCK_SCALED_AVX512, 64, true, random_rows_64)
-#undef WRING_BLOCK_SCALED_AVX2
-#undef WRING_BLOCK_SCALED_AVX512
-#elif WRING_GRID_NATIVE_VECTORS
-WRING_BLOCK_SCALED_LEVEL(Vector16Level, WRING_BLOCK_SCALED_NO_TARGET, 16, true, random_rows)
-#endif
-#undef WRING_BLOCK_SCALED_NO_TARGET
-#undef WRING_BLOCK_SCALED_LEVEL
+template <Level level, class Wide> inline constexpr RotationKernels<Wide> rotations_at = {
+    compiled<level, rotate<register_bytes<level>, false, Wide>>,
+    compiled<level, rotate<register_bytes<level>, true, Wide>>};
 
-template <class L> inline constexpr Kernels kernels_of = L::table();
+template <Level level, int Bits> constexpr Kernels make_kernels() {
+  constexpr int bytes = register_bytes<level>;
+  return {.measure_floats = compiled<level, measure<bytes, float, i32>>,
+          .measure_doubles = compiled<level, measure<bytes, double, i64>>,
+          .nearest = compiled<level, quantise_nearest<bytes>>,
+          .drawn = compiled<level, quantise_drawn<bytes>>,
+          .draw = random_rows_at<level>,
+          .rotate_floats = rotations_at<level, float>,
+          .rotate_doubles = rotations_at<level, double>,
+          .pack = compiled<level, block_scaled::pack<Bits, bytes, unrolls<level>>>,
+          .unpack = compiled<level, block_scaled::unpack<Bits, bytes>>,
+          .decode = compiled<level, block_scaled::decode<Bits, bytes, unrolls<level>, false>>,
+          .decode_add = compiled<level, block_scaled::decode<Bits, bytes, unrolls<level>, true>>};
+}
+template <Level level, int Bits> inline constexpr Kernels kernels_at = make_kernels<level, Bits>();
 
-/// Those of a level that this program, on this machine, can run.
-template <int Bits> const Kernels& kernels_for(grid::Level level) {
-  switch (level) {
-#if WRING_GRID_X86_64
-  case grid::Level::avx512: return kernels_of<Avx512Level<Bits>>;
-  case grid::Level::avx2: return kernels_of<Avx2Level<Bits>>;
-#endif
-#if WRING_GRID_NATIVE_VECTORS
-  case grid::Level::vector16: return kernels_of<Vector16Level<Bits>>;
-#endif
-  default: return kernels_of<ScalarLevel<Bits>>;
-  }
+/// For a level that can run.
+template <int Bits> const Kernels& kernels_for(Level level) {
+  return with_level(level, []<Level l>() -> const Kernels& { return kernels_at<l, Bits>; });
 }
 
-/// Those of the fastest level. Unlike `kernels_for` it needs none that never is the fastest: each takes its time to compile.
+/// Those of the fastest level that can run.
 template <int Bits> const Kernels& best_kernels() {
-  static const Kernels& best = []() -> const Kernels& {
-    switch (grid::best_level()) {
-#if WRING_GRID_X86_64
-    case grid::Level::avx512: return kernels_of<Avx512Level<Bits>>;
-    case grid::Level::avx2: return kernels_of<Avx2Level<Bits>>;
-#endif
-#if WRING_GRID_NATIVE_VECTORS
-    default: return kernels_of<Vector16Level<Bits>>;
-#else
-    default: return kernels_of<ScalarLevel<Bits>>;
-#endif
-    }
-  }();
+  static const Kernels& best =
+      with_best_level([]<Level level>() -> const Kernels& { return kernels_at<level, Bits>; });
   return best;
 }
 

@@ -30,7 +30,7 @@ template <class Wide, int Bytes> WRING_ALWAYS_INLINE void butterfly(grid::Lanes<
 /// a sign is exact, so that contraction changes nothing.
 template <int Stride, class Native, class Index, Index... L>
 WRING_ALWAYS_INLINE void butterfly_lanes(Native& v, std::integer_sequence<Index, L...>) {
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
   const Native other = __builtin_shufflevector(v, v, (L ^ Stride)...), sign = {(L & Stride ? -1 : 1)...};
   v = other + v * sign;
 #else
@@ -59,16 +59,16 @@ WRING_ALWAYS_INLINE void butterflies_within(grid::Lanes<Wide, Bytes>& row) {
 }
 
 template <int Rows, class Row> WRING_ALWAYS_INLINE void butterflies(Row* row) {
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
   for (int apart = Rows / 2; apart > 0; apart /= 2)
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
     for (int r = 0; r < Rows; ++r)
       if ((r & apart) == 0) butterfly(row[r], row[r + apart]);
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
   for (int r = 0; r < Rows; ++r) butterflies_within<Row::count / 2>(row[r]);
@@ -92,7 +92,7 @@ WRING_ALWAYS_INLINE void change_signs(grid::Lanes<Wide, Bytes>& row, std::uint32
 
 template <int Rows, class Row> WRING_ALWAYS_INLINE void change_signs(Row* row, const Words4& signs) {
   constexpr int each = 32 / Row::count;  // rows for which a word has bits
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
   for (int r = 0; r < Rows; ++r) change_signs(row[r], signs.word[r / each], r % each * Row::count);
@@ -103,7 +103,7 @@ template <int Bytes, bool Back, class Wide> WRING_ALWAYS_INLINE void rotate(cons
   using Row = grid::Row<Wide, Bytes>;
   constexpr int rows = group_values / Row::count;
   Row row[rows];
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
   for (int r = 0; r < rows; ++r) load(row[r], v + r * Row::count);

@@ -48,7 +48,7 @@ WRING_ALWAYS_INLINE void raise(grid::Lanes<I, Bytes>& most, const grid::Lanes<I,
 template <class I, int Bytes> WRING_ALWAYS_INLINE I greatest_lane(const grid::Lanes<I, Bytes>& row) {
   constexpr int left = Bytes < 16 ? 64 / static_cast<int>(sizeof(I)) : 16 / static_cast<int>(sizeof(I));
   I lane[64 / sizeof(I)];
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
   if constexpr (Bytes >= 16) {
     typedef I V __attribute__((vector_size(16)));
     V quarter[4];
@@ -70,7 +70,7 @@ template <int Bytes, class Wide, class I> WRING_ALWAYS_INLINE void measure(const
   constexpr I magnitude = static_cast<I>(~std::make_unsigned_t<I>{0} >> 1);
   for (int group = 0; group < block_groups; ++group) {
     Row<I, Bytes> most{}, row;
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
     for (int r = 0; r < group_values / count; ++r, x += count) {
@@ -93,7 +93,7 @@ template <int Bytes> WRING_ALWAYS_INLINE unsigned quantise_nearest(const float* 
     const float smaller = factors.inverse[group] * (1 - relative_margin),
                 larger = factors.inverse[group] * (1 + relative_margin);
     doubt[group] = Row<u32, Bytes>{};
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
     for (int r = 0; r < group_rows; ++r, x += lanes, q += lanes) {
@@ -129,7 +129,7 @@ template <int Bytes> WRING_ALWAYS_INLINE unsigned quantise_drawn(const float* x,
       continue;
     }
     Row<i32, Bytes> doubt{};
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 8
 #endif
     for (int r = 0; r < group_rows; ++r, x += lanes, q += lanes) {
@@ -148,9 +148,9 @@ template <int Bytes> WRING_ALWAYS_INLINE unsigned quantise_drawn(const float* x,
 
 /// Fields from levels, and levels from fields.
 template <int Bits, int Bytes, bool Unrolled> WRING_ALWAYS_INLINE void pack(const i32* q, std::byte* out) {
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
   if constexpr (Unrolled) {
-    using V = typename grid::NativeOf<u32, Bytes>::type;
+    using V = typename NativeOf<u32, Bytes>::type;
     for (int column = 0; column < 64; column += Bytes, q += Bytes / 4, out += Bytes)
       grid::pack_column<Bits, V>(q, out);
     return;
@@ -164,11 +164,11 @@ template <int Bits, int Bytes> WRING_ALWAYS_INLINE void unpack(const std::byte* 
   grid::unpack_rolled<Bytes == 0 ? 4 : Bytes, i32>(Bits, in, keep);
 }
 
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 /// What becomes of the columns of a block as they are unpacked: level times scale, added to what is there or in its place.
 template <int Bytes, bool Add> struct ScaleColumns {
-  using Signed = typename grid::NativeOf<i32, Bytes>::type;
-  using Floats = typename grid::NativeOf<float, Bytes>::type;
+  using Signed = typename NativeOf<i32, Bytes>::type;
+  using Floats = typename NativeOf<float, Bytes>::type;
   const float* scale;
   float* y;
   WRING_ALWAYS_INLINE void operator()(int r, const Signed& v) {
@@ -189,9 +189,9 @@ template <int Bits, int Bytes, bool Unrolled, bool Add>
 WRING_ALWAYS_INLINE void decode(const std::byte* in, const float* scales, float* y) {
   float scale[block_groups];  // of its own, which no store through y may change
   for (int group = 0; group < block_groups; ++group) scale[group] = scales[group];
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
   if constexpr (Unrolled) {
-    using V = typename grid::NativeOf<u32, Bytes>::type;
+    using V = typename NativeOf<u32, Bytes>::type;
     for (int column = 0; column < 64; column += Bytes, in += Bytes, y += Bytes / 4) {
       ScaleColumns<Bytes, Add> sink{scale, y};
       grid::unpack_column<Bits, V>(in, sink);

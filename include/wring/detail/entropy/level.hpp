@@ -7,20 +7,14 @@
 
 #include <wring/detail/entropy/block.hpp>
 #include <wring/detail/entropy/model.hpp>
+#include <wring/detail/processor.hpp>
 
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__) && !defined(__CUDACC__) &&              \
-    !defined(__HIPCC__)
-#define WRING_ENTROPY_X86_64 1
+#if WRING_X86_64
 #include <wring/detail/entropy/x86_64.hpp>
-#else
-#define WRING_ENTROPY_X86_64 0
 #endif
 
-/// The coder of full blocks in 32 lanes for each level of the instruction set; the level is chosen when the program runs. All move
-/// the same words.
+/// The coder of full blocks in 32 lanes for each level of the instruction set. All move the same words.
 namespace wring::inline v0::detail::entropy {
-
-enum class Level { portable, avx2, avx512 };
 
 /// `push` and `pop` of a block of 128 values, and the sum of their magnitudes.
 struct BlockCoder {
@@ -41,36 +35,27 @@ struct PortableLevel {
   static std::uint64_t magnitudes(const std::int32_t* q) { return sum_of_magnitudes(q, block_values); }
 };
 
-/// Whether this machine can run a level.
-inline bool can_run(Level level) {
-  switch (level) {
-  case Level::portable: return true;
-#if WRING_ENTROPY_X86_64
-  case Level::avx2:
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  case Level::avx512:
-    return can_run(Level::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+template <Level level> constexpr BlockCoder make_coder() {
+#if WRING_X86_64
+  if constexpr (level == Level::avx512)
+    return {Avx512Level::push, Avx512Level::pop, Avx512Level::magnitudes};
+  else if constexpr (level == Level::avx2)
+    return {Avx2Level::push, Avx2Level::pop, Avx2Level::magnitudes};
+  else
 #endif
-  default: return false;
-  }
+    return {PortableLevel::push, PortableLevel::pop, PortableLevel::magnitudes};
 }
+template <Level level> inline constexpr BlockCoder coder_at = make_coder<level>();
 
+/// For a level that can run.
 inline const BlockCoder& coder_for(Level level) {
-  static constexpr BlockCoder portable{PortableLevel::push, PortableLevel::pop, PortableLevel::magnitudes};
-#if WRING_ENTROPY_X86_64
-  static constexpr BlockCoder avx2{Avx2Level::push, Avx2Level::pop, Avx2Level::magnitudes},
-      avx512{Avx512Level::push, Avx512Level::pop, Avx512Level::magnitudes};
-  if (level == Level::avx512) return avx512;
-  if (level == Level::avx2) return avx2;
-#endif
-  return portable;
+  return with_level(level, []<Level l>() -> const BlockCoder& { return coder_at<l>; });
 }
 
+/// That of the fastest level that can run.
 inline const BlockCoder& best_coder() {
-  static const BlockCoder& best = coder_for(can_run(Level::avx512) ? Level::avx512
-                                            : can_run(Level::avx2) ? Level::avx2
-                                                                   : Level::portable);
+  static const BlockCoder& best =
+      with_best_level([]<Level level>() -> const BlockCoder& { return coder_at<level>; });
   return best;
 }
 

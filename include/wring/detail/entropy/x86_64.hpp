@@ -9,13 +9,10 @@
 
 #include <wring/detail/entropy/block.hpp>
 #include <wring/detail/entropy/model.hpp>
+#include <wring/detail/processor.hpp>
 
 /// Blocks in vectors. The gathers, compressions and expansions that this is made of have no portable form.
 namespace wring::inline v0::detail::entropy {
-
-#define WRING_ENTROPY_AVX2 __attribute__((target("avx2,fma,bmi2,popcnt")))
-#define WRING_ENTROPY_AVX512                                                                                 \
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,popcnt")))
 
 /// Registers of 16 lanes.
 struct Avx512 {
@@ -24,7 +21,7 @@ struct Avx512 {
   static constexpr int lanes = 16;
   static constexpr Mask all = 0xffff;
 
-#define WRING_OP WRING_ENTROPY_AVX512 static WRING_ALWAYS_INLINE
+#define WRING_OP WRING_AVX512 static WRING_ALWAYS_INLINE
   WRING_OP Vector load(const void* p) { return _mm512_loadu_si512(p); }
   WRING_OP void store(void* p, const Vector& v) { _mm512_storeu_si512(p, v); }
   WRING_OP Vector fill(std::uint32_t x) { return _mm512_set1_epi32(static_cast<int>(x)); }
@@ -98,7 +95,7 @@ struct Avx2 {
   static constexpr int lanes = 8;
   static constexpr Mask all = 0xff;
 
-#define WRING_OP WRING_ENTROPY_AVX2 static WRING_ALWAYS_INLINE
+#define WRING_OP WRING_AVX2 static WRING_ALWAYS_INLINE
   WRING_OP Vector load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
   WRING_OP void store(void* p, const Vector& v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
   WRING_OP Vector fill(std::uint32_t x) { return _mm256_set1_epi32(static_cast<int>(x)); }
@@ -314,10 +311,8 @@ struct Avx2 {
         x[k] = R::choose(which[k], R::either(R::left(x[k], 16), R::load_words(from, which[k])), x[k]);       \
     }                                                                                                        \
   };
-WRING_ENTROPY_LEVEL(Avx2Level, WRING_ENTROPY_AVX2, Avx2)
-WRING_ENTROPY_LEVEL(Avx512Level, WRING_ENTROPY_AVX512, Avx512)
+WRING_ENTROPY_LEVEL(Avx2Level, WRING_AVX2, Avx2)
+WRING_ENTROPY_LEVEL(Avx512Level, WRING_AVX512, Avx512)
 #undef WRING_ENTROPY_LEVEL
-#undef WRING_ENTROPY_AVX2
-#undef WRING_ENTROPY_AVX512
 
 }  // namespace wring::inline v0::detail::entropy

@@ -159,7 +159,7 @@ template <class T> struct GreatestMagnitude {
   }
 };
 
-/// Runs of values on a host: a loop of constant length, which compilers vectorise, for each level of the instruction set.
+/// Runs of values on a host: a loop of constant length, which compilers vectorise.
 template <class Kernel> struct HostRuns {
   static constexpr std::size_t run = 512;
   Kernel kernel;
@@ -168,43 +168,17 @@ template <class Kernel> struct HostRuns {
   void operator()(std::size_t task) const {
     const std::size_t first = task * values_per_task,
                       last = first + values_per_task < count ? first + values_per_task : count;
+    const auto run_from = best_compiled<HostRuns::run_kernel>();
     std::size_t i = first;
-    for (; i + run <= last; i += run) run_at_best_level(kernel, i);
+    for (; i + run <= last; i += run) run_from(kernel, i);
     for (; i < last; ++i) kernel(i);
   }
 
  private:
-  static void run_at_best_level(const Kernel& kernel, std::size_t first) {
-#if defined(WRING_CONVERTS_BY_LEVEL)
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-      return run_64(kernel, first);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return run_32(kernel, first);
-#endif
-    run_16(kernel, first);
+  WRING_ALWAYS_INLINE static void run_kernel(const Kernel& given, std::size_t first) {
+    const Kernel kernel = given;  // a copy, which no store can change
+    WRING_INDEPENDENT for (std::size_t i = 0; i < run; ++i) kernel(first + i);
   }
-
-// A copy of the kernel, which no store can change. No value depends on another one.
-#if defined(__clang__)
-#define WRING_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__) && !defined(__CUDACC__)
-#define WRING_INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define WRING_INDEPENDENT
-#endif
-#define WRING_FEEDBACK_LEVEL(NAME, TARGET)                                                                   \
-  TARGET static void NAME(const Kernel& given, std::size_t first) {                                          \
-    const Kernel kernel = given;                                                                             \
-    WRING_INDEPENDENT for (std::size_t i = 0; i < run; ++i) kernel(first + i);                               \
-  }
-  WRING_FEEDBACK_LEVEL(run_16, )
-#if defined(WRING_CONVERTS_BY_LEVEL)
-  WRING_FEEDBACK_LEVEL(run_32, __attribute__((noinline, target("avx2,fma"))))
-  WRING_FEEDBACK_LEVEL(run_64,
-                       __attribute__((noinline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))))
-#endif
-#undef WRING_FEEDBACK_LEVEL
-#undef WRING_INDEPENDENT
 };
 
 template <class Exec, class Kernel> void for_each(const Exec& exec, std::size_t count, const Kernel& kernel) {

@@ -12,6 +12,7 @@
 
 #include <wring/detail/grid/layout.hpp>
 #include <wring/detail/grid/level.hpp>
+#include <wring/detail/processor.hpp>
 #include <wring/detail/random/philox.hpp>
 #include <wring/detail/random/rows.hpp>
 #include <wring/detail/value_kernels.hpp>
@@ -25,7 +26,7 @@
 /// What is done to values before the grid rounds them to its nearest multiples.
 namespace wring::inline v0::detail::gradient {
 
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 /// Rounds groups of 128 floats to drawn multiples of the step, as `ShapeBlock::drawn` does. False where a value is too large for that in
 /// binary32: below 2^19 steps products, remainders and the parts that are drawn are exact.
 WRING_ALWAYS_INLINE bool draw_floats(const float* x, const RandomRows& rows, float step, float inverse,
@@ -55,18 +56,6 @@ WRING_ALWAYS_INLINE bool draw_floats(const float* x, const RandomRows& rows, flo
   for (int l = 0; l < 16; ++l) all &= within[l];
   return all != 0;
 }
-#define WRING_GRADIENT_LEVEL(NAME, TARGET)                                                                   \
-  TARGET __attribute__((noinline)) inline bool NAME(const float* x, const RandomRows& rows, float step,      \
-                                                    float inverse, float* y) {                               \
-    return draw_floats(x, rows, step, inverse, y);                                                           \
-  }
-WRING_GRADIENT_LEVEL(draw_floats_16, )
-#if WRING_GRID_X86_64
-WRING_GRADIENT_LEVEL(draw_floats_32, __attribute__((target("avx2,fma,bmi2"))))
-WRING_GRADIENT_LEVEL(draw_floats_64,
-                     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2"))))
-#endif
-#undef WRING_GRADIENT_LEVEL
 #endif
 
 /// What draws need, as this machine does it fastest: random numbers for 16 counters at a time, and a group of floats, or nullptr.
@@ -75,15 +64,13 @@ struct DrawKernels {
   bool (*floats)(const float* x, const RandomRows& rows, float step, float inverse, float* y);
 };
 inline DrawKernels best_draw_kernels() {
-#if WRING_GRID_X86_64
-  if (grid::can_run(grid::Level::avx512)) return {random_rows_64, draw_floats_64};
-  if (grid::can_run(grid::Level::avx2)) return {random_rows_32, draw_floats_32};
-  return {random_rows_16, draw_floats_16};
-#elif WRING_GRID_NATIVE_VECTORS
-  return {random_rows, draw_floats_16};
+  return with_best_level([]<Level level>() -> DrawKernels {
+#if WRING_NATIVE_VECTORS
+    return {random_rows_at<level>, compiled<level, draw_floats>};
 #else
-  return {random_rows, nullptr};
+    return {random_rows_at<level>, nullptr};
 #endif
+  });
 }
 
 /// How: magnitudes below `dead` become 0; or every value one of the multiples on either side of it, drawn.

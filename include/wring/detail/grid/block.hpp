@@ -10,7 +10,7 @@
 #include <wring/detail/grid/lanes.hpp>
 #include <wring/detail/grid/pack.hpp>
 
-#if WRING_GRID_X86_64
+#if WRING_X86_64
 #include <xmmintrin.h>
 #endif
 
@@ -99,7 +99,7 @@ WRING_ALWAYS_INLINE Measured<i32> quantise_carefully(const float* x, const Step&
   U quanta{}, residues{}, previous{}, row, before;
   F v;
   if constexpr (Delta) base = first_quantum<Short, U, F>(previous, x, s);
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
   for (int r = 0; r < block_rows<u32>; ++r) {
@@ -131,7 +131,7 @@ WRING_ALWAYS_INLINE bool quantise_quickly(const float* x, const Step& s, i32* q,
   U kept{}, doubt{}, previous{}, row, before;
   F v;
   if constexpr (Delta) base = first_quantum<Short, U, F>(previous, x, s);
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
   for (int r = 0; r < block_rows<u32>; ++r) {
@@ -163,7 +163,7 @@ WRING_ALWAYS_INLINE Measured<i32> quantise_floats(const float* x, const Step& st
   const Step s = step;  // a copy of its own, which no store through q may change
   Measured<i32> measured;
   // x86 without AVX2 is rare enough to go without what takes long to compile
-  if constexpr (!WRING_GRID_X86_64 || Bytes > 16)
+  if constexpr (!WRING_X86_64 || Bytes > 16)
     if (quantise_quickly<Bytes, Short, Delta>(x, s, q, base, measured)) return measured;
   return quantise_carefully<Bytes, Short, Delta>(x, s, q, base);
 }
@@ -207,7 +207,7 @@ template <int Bytes, class Q> WRING_ALWAYS_INLINE bool any(const Q* q) {
 template <int Bytes, class Q> WRING_ALWAYS_INLINE std::make_unsigned_t<Q> add(Q* q, const Q* other) {
   using U = std::make_unsigned_t<Q>;
   Row<U, Bytes> all{}, a, b;
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
   for (int r = 0; r < block_rows<U>; ++r) {
@@ -257,7 +257,7 @@ template <int Bytes, bool Delta> WRING_ALWAYS_INLINE void to_floats(const i32* q
   Row<i32, Bytes> value;
   Row<float, Bytes> f;
   if constexpr (Delta) fill(carry, static_cast<u32>(base));
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
   for (int r = 0; r < block_rows<u32>; ++r) {
@@ -273,14 +273,14 @@ template <int Bytes, bool Delta> WRING_ALWAYS_INLINE void to_floats(const i32* q
 /// Copies the floats of a block to memory aligned to 16 bytes, past the caches; `end_streaming` orders what
 /// follows.
 inline void stream_floats(const float* from, float* to) {
-#if WRING_GRID_X86_64
+#if WRING_X86_64
   for (std::size_t i = 0; i < block_values; i += 4) _mm_stream_ps(to + i, _mm_load_ps(from + i));
 #else
   __builtin_memcpy(to, from, block_values * sizeof(float));
 #endif
 }
 inline void end_streaming() {
-#if WRING_GRID_X86_64
+#if WRING_X86_64
   _mm_sfence();
 #endif
 }
@@ -319,7 +319,7 @@ template <class Q, int Bytes> struct Keep {
   }
 };
 
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 /// What becomes of the columns of a block as they are unpacked. They are kept:
 template <int Bytes> struct KeepColumns {
   using Signed = typename NativeOf<i32, Bytes>::type;

@@ -9,19 +9,7 @@
 
 #include <wring/config.hpp>
 #include <wring/detail/grid/layout.hpp>
-
-// nvcc's front end does not know vector extensions of dependent size; it gets the portable lanes.
-#if (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__)
-#define WRING_GRID_NATIVE_VECTORS 1
-#else
-#define WRING_GRID_NATIVE_VECTORS 0
-#endif
-
-#if WRING_GRID_NATIVE_VECTORS && defined(__x86_64__) && !defined(__HIP_DEVICE_COMPILE__)
-#define WRING_GRID_X86_64 1
-#else
-#define WRING_GRID_X86_64 0
-#endif
+#include <wring/detail/processor.hpp>
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -30,18 +18,8 @@
 
 namespace wring::inline v0::detail::grid {
 
-/// What the hardware holds `Bytes` of T in: a vector, or for Bytes = sizeof(T) a T.
-template <class T, int Bytes> struct NativeOf {
-#if WRING_GRID_NATIVE_VECTORS
-  typedef T type __attribute__((vector_size(Bytes)));
-#endif
-};
-template <class T> struct NativeOf<T, static_cast<int>(sizeof(T))> {
-  using type = T;
-};
-
 /// Loops over the registers of a row are taken apart: g++ at -O2 would keep rows of four in memory.
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #define WRING_GRID_UNROLL _Pragma("GCC unroll 4")
 #else
 #define WRING_GRID_UNROLL
@@ -118,12 +96,12 @@ template <class T, int Bytes> WRING_ALWAYS_INLINE void store(void* p, const Lane
 /// Asks for the line at p, which need not be memory of the program, ahead of its use: the prefetchers of the
 /// hardware stop at pages and do not look behind stores.
 WRING_ALWAYS_INLINE void prefetch([[maybe_unused]] const void* p) {
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
   __builtin_prefetch(p);
 #endif
 }
 WRING_ALWAYS_INLINE void prefetch_for_write([[maybe_unused]] const void* p) {
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
   __builtin_prefetch(p, 1);
 #endif
 }
@@ -152,7 +130,7 @@ template <class To, class T, int Bytes> WRING_ALWAYS_INLINE void convert(Lanes<T
   WRING_GRID_UNROLL
   for (int k = 0; k < Lanes<T, Bytes>::parts; ++k) {
     if constexpr (Bytes == sizeof(T)) r.part[k] = static_cast<To>(v.part[k]);
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
     else
       r.part[k] = __builtin_convertvector(v.part[k], typename Lanes<To, Bytes>::Native);
 #endif
@@ -194,7 +172,7 @@ template <class U, int Bytes> WRING_ALWAYS_INLINE U reduce_or(const Lanes<U, Byt
 template <int Shift, class Native, class Index, Index... L>
 WRING_ALWAYS_INLINE void shift_lanes(Native& r, const Native& earlier, const Native& later,
                                      std::integer_sequence<Index, L...>) {
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
   r = __builtin_shufflevector(earlier, later, (static_cast<Index>(sizeof...(L)) - Shift + L)...);
 #else
   (void)r, (void)earlier, (void)later;
@@ -204,7 +182,7 @@ WRING_ALWAYS_INLINE void shift_lanes(Native& r, const Native& earlier, const Nat
 /// Every lane receives the last one.
 template <class Native, class Index, Index... L>
 WRING_ALWAYS_INLINE void last_lane(Native& r, const Native& v, std::integer_sequence<Index, L...>) {
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
   if constexpr (sizeof...(L) > 1)
     r = __builtin_shufflevector(v, v, ((void)L, static_cast<Index>(sizeof...(L)) - 1)...);
   else

@@ -18,7 +18,7 @@ namespace wring::inline v0::detail::grid {
 template <class Word> inline constexpr int word_bits = 8 * static_cast<int>(sizeof(Word));
 template <class Word> inline constexpr int block_rows = static_cast<int>(block_values * sizeof(Word) / 64);
 
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 /// Widths up to this one have bodies of their own; quanta that floats come from are no wider.
 inline constexpr int widest_unrolled = 25;
 

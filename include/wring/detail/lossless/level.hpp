@@ -7,10 +7,8 @@
 #include <wring/detail/grid/level.hpp>
 #include <wring/detail/lossless/rows.hpp>
 
-/// The block kernels of Lossless compiled for each level of the instruction set; the level is chosen when the program runs.
+/// The block kernels of Lossless for each level of the instruction set.
 namespace wring::inline v0::detail::lossless {
-
-using grid::Level;
 
 template <class T> struct Kernels {
   using Word = typename Format<T>::Word;
@@ -26,10 +24,7 @@ template <class T> struct Kernels {
   void (*unpack)(int width, const std::byte* in, Signed* fields);
 };
 
-#if WRING_GRID_NATIVE_VECTORS
-/// The widths of floats, unrolled: wider than what Grid unrolls.
-inline constexpr int first_wide = 26, last_wide = 28;
-
+#if WRING_NATIVE_VECTORS
 template <int Width, int Bytes> WRING_ALWAYS_INLINE void pack_columns(const std::int32_t* q, std::byte* out) {
   using V = typename NativeOf<std::uint32_t, Bytes>::type;
   for (int column = 0; column < 64; column += Bytes, q += Bytes / 4, out += Bytes)
@@ -44,104 +39,73 @@ template <int Width, int Bytes> WRING_ALWAYS_INLINE void unpack_columns(const st
 }
 #endif
 
-/// A level of Grid packs the fields; `Wide` packs those of floats.
-#define WRING_LOSSLESS_LEVEL(NAME, TARGET, BYTES, GRID_LEVEL)                                                \
-  template <class T> struct NAME {                                                                           \
-    using K = Kernels<T>;                                                                                    \
-    using Word = typename K::Word;                                                                           \
-    using Signed = typename K::Signed;                                                                       \
-    using Packs =                                                                                            \
-        std::conditional_t<sizeof(Word) == 4, grid::GRID_LEVEL##Words, grid::GRID_LEVEL##LongWords>;         \
-    static constexpr bool unrolls = BYTES >= 32 && std::is_same_v<T, float>;                                 \
-    TARGET WRING_GRID_NOINLINE static void sample(const std::byte* x, Sample& s) {                           \
-      take_sample<BYTES, T>(x, s);                                                                           \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static bool is_uniform(const std::byte* x) {                                  \
-      return lossless::is_uniform<BYTES, T>(x);                                                              \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void split(const std::byte* x, const Codes<T>& c, Signed* f,           \
-                                                 Marks& m) {                                                 \
-      if (c.zero == c.escape) return lossless::split<BYTES, false, T>(x, c, f, m);                           \
-      lossless::split<BYTES, true, T>(x, c, f, m);                                                           \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void join(const Signed* f, const Codes<T>& c, std::byte* y,            \
-                                                Marks& m) {                                                  \
-      if (c.zero == c.escape) return lossless::join<BYTES, false, T>(f, c, y, m);                            \
-      lossless::join<BYTES, true, T>(f, c, y, m);                                                            \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void find_range(const std::byte* x, Word& least, Word& greatest) {     \
-      lossless::find_range<BYTES, T>(x, least, greatest);                                                    \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void to_distances(const std::byte* x, Word least, Signed* f) {         \
-      lossless::to_distances<BYTES, T>(x, least, f);                                                         \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void from_distances(const Signed* f, int w, Word least,                \
-                                                          std::byte* y) {                                    \
-      lossless::from_distances<BYTES, T>(f, w, least, y);                                                    \
-    }                                                                                                        \
-    template <int Width> TARGET WRING_GRID_NOINLINE static void pack_wide(const Signed* f, std::byte* out) { \
-      pack_columns<Width, BYTES>(f, out);                                                                    \
-    }                                                                                                        \
-    template <int Width> TARGET WRING_GRID_NOINLINE static void unpack_wide(const std::byte* in,             \
-                                                                            Signed* f) {                     \
-      unpack_columns<Width, BYTES>(in, f);                                                                   \
-    }                                                                                                        \
-    static void pack(int w, const Signed* f, std::byte* out) {                                               \
-      if constexpr (unrolls) {                                                                               \
-        if (w == 26) return pack_wide<26>(f, out);                                                           \
-        if (w == 27) return pack_wide<27>(f, out);                                                           \
-        if (w == 28) return pack_wide<28>(f, out);                                                           \
-      }                                                                                                      \
-      Packs::pack(w, f, out);                                                                                \
-    }                                                                                                        \
-    static void unpack(int w, const std::byte* in, Signed* f) {                                              \
-      if constexpr (unrolls) {                                                                               \
-        if (w == 26) return unpack_wide<26>(in, f);                                                          \
-        if (w == 27) return unpack_wide<27>(in, f);                                                          \
-        if (w == 28) return unpack_wide<28>(in, f);                                                          \
-      }                                                                                                      \
-      Packs::unpack(w, in, f);                                                                               \
-    }                                                                                                        \
-    static constexpr K table() {                                                                             \
-      if constexpr (Format<T>::is_float)                                                                     \
-        return {sample, is_uniform, split, join, nullptr, nullptr, nullptr, pack, unpack};                   \
-      else                                                                                                   \
-        return {nullptr, nullptr, nullptr, nullptr, find_range, to_distances, from_distances, pack, unpack}; \
-    }                                                                                                        \
-  };
+/// Fields are packed as those of Grid; the widths of floats, wider than what Grid unrolls, have bodies of their own.
+template <Level level, class T>
+inline constexpr bool unrolls = std::is_same_v<T, float> && register_bytes<level> >= 32;
 
-#define WRING_LOSSLESS_NO_TARGET
-WRING_LOSSLESS_LEVEL(ScalarLevel, WRING_LOSSLESS_NO_TARGET, 0, ScalarLevel)
-#if WRING_GRID_NATIVE_VECTORS
-WRING_LOSSLESS_LEVEL(Vector16Level, WRING_LOSSLESS_NO_TARGET, 16, Vector16Level)
+template <Level level, class T>
+void pack(int w, const typename Format<T>::Signed* fields, std::byte* out) {
+#if WRING_NATIVE_VECTORS
+  if constexpr (unrolls<level, T>) {
+    constexpr int bytes = register_bytes<level>;
+    if (w == 26) return compiled<level, pack_columns<26, bytes>>(fields, out);
+    if (w == 27) return compiled<level, pack_columns<27, bytes>>(fields, out);
+    if (w == 28) return compiled<level, pack_columns<28, bytes>>(fields, out);
+  }
 #endif
-#if WRING_GRID_X86_64
-WRING_LOSSLESS_LEVEL(Avx2Level, __attribute__((target("avx2,fma,bmi2"))), 32, Avx2Level)
-WRING_LOSSLESS_LEVEL(Avx512Level, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2"))),
-                     64, Avx512Level)
+  compiled<level, grid::pack<level, typename Format<T>::Signed>>(w, fields, out);
+}
+template <Level level, class T>
+void unpack(int w, const std::byte* in, typename Format<T>::Signed* fields) {
+#if WRING_NATIVE_VECTORS
+  if constexpr (unrolls<level, T>) {
+    constexpr int bytes = register_bytes<level>;
+    if (w == 26) return compiled<level, unpack_columns<26, bytes>>(in, fields);
+    if (w == 27) return compiled<level, unpack_columns<27, bytes>>(in, fields);
+    if (w == 28) return compiled<level, unpack_columns<28, bytes>>(in, fields);
+  }
 #endif
-#undef WRING_LOSSLESS_LEVEL
-#undef WRING_LOSSLESS_NO_TARGET
+  compiled<level, grid::unpack<level, typename Format<T>::Signed>>(w, in, fields);
+}
 
-template <class L> inline constexpr auto kernels_of = L::table();
+template <int Bytes, class T> WRING_ALWAYS_INLINE void
+split_block(const std::byte* x, const Codes<T>& codes, typename Format<T>::Signed* fields, Marks& marks) {
+  if (codes.zero == codes.escape) return split<Bytes, false, T>(x, codes, fields, marks);
+  split<Bytes, true, T>(x, codes, fields, marks);
+}
+template <int Bytes, class T> WRING_ALWAYS_INLINE void
+join_block(const typename Format<T>::Signed* fields, const Codes<T>& codes, std::byte* y, Marks& marks) {
+  if (codes.zero == codes.escape) return join<Bytes, false, T>(fields, codes, y, marks);
+  join<Bytes, true, T>(fields, codes, y, marks);
+}
+
+template <Level level, class T> constexpr Kernels<T> make_kernels() {
+  constexpr int bytes = register_bytes<level>;
+  Kernels<T> k{};
+  k.pack = pack<level, T>, k.unpack = unpack<level, T>;
+  if constexpr (Format<T>::is_float) {
+    k.sample = compiled<level, take_sample<bytes, T>>;
+    k.is_uniform = compiled<level, lossless::is_uniform<bytes, T>>;
+    k.split = compiled<level, split_block<bytes, T>>;
+    k.join = compiled<level, join_block<bytes, T>>;
+  } else {
+    k.find_range = compiled<level, lossless::find_range<bytes, T>>;
+    k.to_distances = compiled<level, lossless::to_distances<bytes, T>>;
+    k.from_distances = compiled<level, lossless::from_distances<bytes, T>>;
+  }
+  return k;
+}
+template <Level level, class T> inline constexpr Kernels<T> kernels_at = make_kernels<level, T>();
 
 /// For a level that can run.
 template <class T> const Kernels<T>& kernels_for(Level level) {
-  switch (level) {
-#if WRING_GRID_X86_64
-  case Level::avx512: return kernels_of<Avx512Level<T>>;
-  case Level::avx2: return kernels_of<Avx2Level<T>>;
-#endif
-#if WRING_GRID_NATIVE_VECTORS
-  case Level::vector16: return kernels_of<Vector16Level<T>>;
-#endif
-  default: return kernels_of<ScalarLevel<T>>;
-  }
+  return with_level(level, []<Level l>() -> const Kernels<T>& { return kernels_at<l, T>; });
 }
 
 /// Those of the fastest level that can run.
 template <class T> const Kernels<T>& best_kernels() {
-  static const Kernels<T>& best = kernels_for<T>(grid::best_level());
+  static const Kernels<T>& best =
+      with_best_level([]<Level level>() -> const Kernels<T>& { return kernels_at<level, T>; });
   return best;
 }
 

@@ -17,7 +17,6 @@
 namespace wring::inline v0::detail::lossless {
 
 using grid::Lanes;
-using grid::NativeOf;
 using grid::Row;
 
 /// A row of elements, each in a word.
@@ -32,7 +31,7 @@ WRING_ALWAYS_INLINE void load_row(Lanes<Word, Bytes>& v, const std::byte* p) {
     for (int k = 0; k < Lanes<Word, Bytes>::parts; ++k) {
       __builtin_memcpy(&part, p + k * narrow, sizeof part);
       if constexpr (Bytes == sizeof(Word)) v.part[k] = part;
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
       else
         v.part[k] = __builtin_convertvector(part, typename Lanes<Word, Bytes>::Native);
 #endif
@@ -50,7 +49,7 @@ WRING_ALWAYS_INLINE void store_row(std::byte* p, const Lanes<Word, Bytes>& v) {
     WRING_GRID_UNROLL
     for (int k = 0; k < Lanes<Word, Bytes>::parts; ++k) {
       if constexpr (Bytes == sizeof(Word)) part = static_cast<Bits>(v.part[k]);
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
       else
         part = __builtin_convertvector(v.part[k], Part);
 #endif
@@ -79,7 +78,7 @@ template <int Bytes> WRING_ALWAYS_INLINE void count_below(const signed char* byt
       below[d] = static_cast<std::uint8_t>(n);
     }
   } else {
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
     constexpr int size = Bytes < 32 ? Bytes : 32, parts = sample_values / size;
     typedef signed char V __attribute__((vector_size(size)));
     V v[parts];
@@ -179,7 +178,7 @@ split(const std::byte* x, const Codes<T>& codes, typename Format<T>::Signed* fie
                        escape = none + leading.escape, normal = none + C::smallest_normal;
   Native bit = none + Word{1};
   L v, e, code, marked{};
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
   for (int r = 0; r < F::rows; ++r) {
@@ -216,7 +215,7 @@ join(const typename Format<T>::Signed* fields, const Codes<T>& codes, std::byte*
                        escape = none + (codes.escape << F::plain_bits);
   Native bit = none + Word{1};
   L v, e, code, marked{};
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
   for (int r = 0; r < F::rows; ++r) {

@@ -123,10 +123,9 @@ template <class T, class Q> struct DecodeBlocks {
 template <class T, class Exec> std::size_t encode_blocks(const Exec& exec, std::span<const T> x,
                                                          std::byte* out, const Parameters& p) {
   std::size_t too_large = 0;
-  const grid::Level level = grid::best_level();
   const auto run = [&]<class Q>(Q) {
     for_each_task("wring::encode", exec, x.size(),
-                  EncodeBlocks<T, Q>{x.data(), out, &p, x.size(), &too_large, kernels_for<Q>(level)});
+                  EncodeBlocks<T, Q>{x.data(), out, &p, x.size(), &too_large, best_kernels<Q>()});
   };
   p.grid.form == GridParameters::Form::int32 ? run(std::int32_t{}) : run(i64{});
   exec.fence("wring::encode");
@@ -135,10 +134,9 @@ template <class T, class Exec> std::size_t encode_blocks(const Exec& exec, std::
 
 template <class T, class Exec>
 void decode_blocks(const Exec& exec, const std::byte* in, std::span<T> y, const Parameters& p) {
-  const grid::Level level = grid::best_level();
   const auto run = [&]<class Q>(Q) {
     for_each_task("wring::decode", exec, y.size(),
-                  DecodeBlocks<T, Q>{in, y.data(), &p, y.size(), kernels_for<Q>(level)});
+                  DecodeBlocks<T, Q>{in, y.data(), &p, y.size(), best_kernels<Q>()});
   };
   p.grid.form == GridParameters::Form::int32 ? run(std::int32_t{}) : run(i64{});
   exec.fence("wring::decode");

@@ -22,7 +22,7 @@ inline constexpr std::size_t row_words = 8, spare_fields = 64 + row_words;
 
 /// `Bytes` of words of 64 bits, and as many quanta Q.
 template <class Q, int Bytes> struct Part {
-#if WRING_GRID_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS
   static constexpr int lanes = Bytes / 8;
   typedef u64 Words __attribute__((vector_size(Bytes)));
   typedef i64 Signed __attribute__((vector_size(Bytes)));
@@ -105,7 +105,7 @@ WRING_ALWAYS_INLINE void unpack_rows(const std::byte* in, std::size_t m, const F
 /// Whether any of the quanta of a block exceeds `most` in magnitude: most - q or most + q is then negative.
 template <int Bytes, class Q> WRING_ALWAYS_INLINE bool any_exceeds(const Q* q, Q most) {
   using U = std::make_unsigned_t<Q>;
-  using V = typename grid::NativeOf<U, Bytes == 8 ? static_cast<int>(sizeof(Q)) : Bytes>::type;
+  using V = typename NativeOf<U, Bytes == 8 ? static_cast<int>(sizeof(Q)) : Bytes>::type;
   constexpr std::size_t lanes = sizeof(V) / sizeof(Q);
   const U limit = static_cast<U>(most);
   V signs{}, some;
@@ -125,43 +125,21 @@ template <class Q> struct Kernels {
   void (*unpack)(const std::byte* in, std::size_t m, const Fields& fields, Q* q);
 };
 
-#define WRING_PACKED_WORDS_LEVEL(NAME, TARGET, BYTES)                                                        \
-  template <class Q> struct NAME {                                                                           \
-    TARGET WRING_GRID_NOINLINE static bool any_exceeds(const Q* q, Q most) {                                 \
-      return packed_words::any_exceeds<BYTES>(q, most);                                                      \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void pack(const Q* q, std::size_t m, const Fields& f,                  \
-                                                std::byte* out) {                                            \
-      pack_rows<BYTES>(q, m, f, out);                                                                        \
-    }                                                                                                        \
-    TARGET WRING_GRID_NOINLINE static void unpack(const std::byte* in, std::size_t m, const Fields& f,       \
-                                                  Q* q) {                                                    \
-      unpack_rows<BYTES>(in, m, f, q);                                                                       \
-    }                                                                                                        \
-  };
-#define WRING_PACKED_WORDS_NO_TARGET
-WRING_PACKED_WORDS_LEVEL(ScalarLevel, WRING_PACKED_WORDS_NO_TARGET, 8)
-#if WRING_GRID_X86_64
-WRING_PACKED_WORDS_LEVEL(Avx2Level, __attribute__((target("avx2"))), 32)
-WRING_PACKED_WORDS_LEVEL(Avx512Level, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2"))), 64)
-#elif WRING_GRID_NATIVE_VECTORS
-WRING_PACKED_WORDS_LEVEL(Vector16Level, WRING_PACKED_WORDS_NO_TARGET, 16)
-#endif
-#undef WRING_PACKED_WORDS_NO_TARGET
-#undef WRING_PACKED_WORDS_LEVEL
+template <Level level, class Q> constexpr Kernels<Q> make_kernels() {
+  constexpr int bytes = register_bytes<level> >= (WRING_X86_64 ? 32 : 16) ? register_bytes<level> : 8;
+  return {compiled<level, packed_words::any_exceeds<bytes, Q>>, compiled<level, pack_rows<bytes, Q>>,
+          compiled<level, unpack_rows<bytes, Q>>};
+}
+template <Level level, class Q> inline constexpr Kernels<Q> kernels_at = make_kernels<level, Q>();
 
-/// Those of a level that this machine can run.
-template <class Q> Kernels<Q> kernels_for([[maybe_unused]] grid::Level level) {
-#if WRING_GRID_X86_64
-  if (level == grid::Level::avx512)
-    return {Avx512Level<Q>::any_exceeds, Avx512Level<Q>::pack, Avx512Level<Q>::unpack};
-  if (level == grid::Level::avx2)
-    return {Avx2Level<Q>::any_exceeds, Avx2Level<Q>::pack, Avx2Level<Q>::unpack};
-#elif WRING_GRID_NATIVE_VECTORS
-  if (level == grid::Level::vector16)
-    return {Vector16Level<Q>::any_exceeds, Vector16Level<Q>::pack, Vector16Level<Q>::unpack};
-#endif
-  return {ScalarLevel<Q>::any_exceeds, ScalarLevel<Q>::pack, ScalarLevel<Q>::unpack};
+/// For a level that can run.
+template <class Q> const Kernels<Q>& kernels_for(Level level) {
+  return with_level(level, []<Level l>() -> const Kernels<Q>& { return kernels_at<l, Q>; });
+}
+
+/// Those of the fastest level that can run.
+template <class Q> const Kernels<Q>& best_kernels() {
+  return with_best_level([]<Level level>() -> const Kernels<Q>& { return kernels_at<level, Q>; });
 }
 
 }  // namespace wring::inline v0::detail::packed_words

@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include <wring/config.hpp>
-#include <wring/detail/grid/lanes.hpp>
+#include <wring/detail/processor.hpp>
 #include <wring/detail/random/philox.hpp>
 
-#if WRING_GRID_X86_64
+#if WRING_X86_64
 #include <immintrin.h>
 #endif
 
@@ -39,7 +39,7 @@ inline void random_rows(Words4 counter, RandomKey key, RandomRows& rows) {
 // pairs, one for the even counters, one for the odd ones: a shift and a mask put them together again.
 #define WRING_RANDOM_UNROLL _Pragma("GCC unroll 4")  // g++ would keep the words in memory
 #define WRING_RANDOM_ROWS(NAME, TARGET, BYTES, REGISTER, MULTIPLY)                                           \
-  TARGET inline void NAME(Words4 counter, RandomKey first_key, RandomRows& rows) {                           \
+  TARGET WRING_NOINLINE inline void NAME(Words4 counter, RandomKey first_key, RandomRows& rows) {            \
     typedef std::uint64_t V __attribute__((vector_size(BYTES)));                                             \
     constexpr int pairs = 128 / BYTES / 2, lanes = BYTES / 8;                                                \
     constexpr std::uint64_t low = 0xffffffffu;                                                               \
@@ -71,17 +71,28 @@ inline void random_rows(Words4 counter, RandomKey key, RandomRows& rows) {
     }                                                                                                        \
   }
 
-#if WRING_GRID_X86_64
-#define WRING_RANDOM_AVX512                                                                                  \
-  __attribute__((noinline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")))
-WRING_RANDOM_ROWS(random_rows_16, __attribute__((noinline)), 16, __m128i, _mm_mul_epu32)
-WRING_RANDOM_ROWS(random_rows_32, __attribute__((noinline, target("avx2,fma,bmi2"))), 32, __m256i,
-                  _mm256_mul_epu32)
-WRING_RANDOM_ROWS(random_rows_64, WRING_RANDOM_AVX512, 64, __m512i, _mm512_mul_epu32)
-#undef WRING_RANDOM_AVX512
+#if WRING_X86_64
+WRING_RANDOM_ROWS(random_rows_16, , 16, __m128i, _mm_mul_epu32)
+WRING_RANDOM_ROWS(random_rows_32, WRING_AVX2, 32, __m256i, _mm256_mul_epu32)
+WRING_RANDOM_ROWS(random_rows_64, WRING_AVX512, 64, __m512i, _mm512_mul_epu32)
 #endif
 #undef WRING_RANDOM_ROWS
 #undef WRING_RANDOM_UNROLL
+
+/// The function for one level.
+template <Level level> constexpr auto choose_random_rows() {
+#if WRING_X86_64
+  if constexpr (level == Level::avx512)
+    return random_rows_64;
+  else if constexpr (level == Level::avx2)
+    return random_rows_32;
+  else if constexpr (level == Level::vector16)
+    return random_rows_16;
+  else
+#endif
+    return random_rows;
+}
+template <Level level> inline constexpr auto random_rows_at = choose_random_rows<level>();
 
 }  // namespace wring::inline v0::detail
 

@@ -6,18 +6,15 @@
 #include <cstdint>
 #include <cstring>
 
-#include <wring/detail/grid/level.hpp>
+#include <wring/detail/processor.hpp>
 #include <wring/detail/sparse/format.hpp>
 
-#if WRING_GRID_X86_64
+#if WRING_X86_64
 #include <wring/detail/sparse/x86_64.hpp>
 #endif
 
-/// What is done with the 512 values of a block, for each level of the instruction set; the level is chosen when the program runs. All give
-/// the same bits. Bit i of a bitmap is bit i mod 64 of word i div 64.
+/// What is done with the 512 values of a block, for each level of the instruction set. Bit i of a bitmap is bit i mod 64 of word i div 64.
 namespace wring::inline v0::detail::sparse {
-
-using grid::Level;
 
 inline constexpr int spare = 32;  ///< elements behind packed ones that may be read or written
 
@@ -61,22 +58,29 @@ template <class T> struct PortableLevel {
   }
 };
 
-template <class T> const Kernels<T>& kernels_for(Level level) {
+template <Level level, class T> constexpr Kernels<T> make_kernels() {
   using Portable = PortableLevel<T>;
-  static constexpr Kernels<T> portable{Portable::mark, Portable::pack, Portable::unpack};
-#if WRING_GRID_X86_64
+#if WRING_X86_64
   using Avx512 = Avx512Level<T>;
-  static constexpr Kernels<T> avx2{Avx2Level<T>::mark, Portable::pack, Portable::unpack},
-      avx512{Avx512::mark, Avx512::pack, Avx512::unpack};
-  if (level == Level::avx512) return avx512;
-  if (level == Level::avx2) return avx2;
+  if constexpr (level == Level::avx512)
+    return {Avx512::mark, Avx512::pack, Avx512::unpack};
+  else if constexpr (level == Level::avx2)
+    return {Avx2Level<T>::mark, Portable::pack, Portable::unpack};
+  else
 #endif
-  return portable;
+    return {Portable::mark, Portable::pack, Portable::unpack};
+}
+template <Level level, class T> inline constexpr Kernels<T> kernels_at = make_kernels<level, T>();
+
+/// For a level that can run.
+template <class T> const Kernels<T>& kernels_for(Level level) {
+  return with_level(level, []<Level l>() -> const Kernels<T>& { return kernels_at<l, T>; });
 }
 
 /// Those of the fastest level that can run.
 template <class T> const Kernels<T>& best_kernels() {
-  static const Kernels<T>& best = kernels_for<T>(grid::best_level());
+  static const Kernels<T>& best =
+      with_best_level([]<Level level>() -> const Kernels<T>& { return kernels_at<level, T>; });
   return best;
 }
 

@@ -12,15 +12,12 @@
 /// Full blocks in vectors: comparisons to bit masks, compression and expansion by masks, which have no portable form.
 namespace wring::inline v0::detail::sparse {
 
-#define WRING_SPARSE_AVX2 __attribute__((target("avx2,bmi2,popcnt")))
-#define WRING_SPARSE_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi2,popcnt")))
-
 /// Registers of 64 bytes. `Key`: of an element.
 template <class Key> struct Avx512Rows {
   static constexpr int lanes = 64 / static_cast<int>(sizeof(Key));  ///< compared at once
   static constexpr int moved = sizeof(Key) == 8 ? 8 : 16;           ///< packed and unpacked at once
 
-#define WRING_OP WRING_SPARSE_AVX512 static WRING_ALWAYS_INLINE
+#define WRING_OP WRING_AVX512 static WRING_ALWAYS_INLINE
   /// Which of `lanes` patterns have a magnitude of at least `least`.
   WRING_OP std::uint64_t at_least(const std::byte* x, Key magnitude_bits, Key least) {
     const __m512i v = _mm512_loadu_si512(x);
@@ -70,7 +67,7 @@ template <class T> struct Avx512Level {
   using Key = typename Keys<T>::Key;
   using Rows = Avx512Rows<Key>;
 
-  WRING_SPARSE_AVX512 static Marked mark(const T* x, Key least, std::uint64_t* bitmap) {
+  WRING_AVX512 static Marked mark(const T* x, Key least, std::uint64_t* bitmap) {
     constexpr Key magnitude_bits = static_cast<Key>(~Keys<T>::sign);
     const auto* bytes = reinterpret_cast<const std::byte*>(x);
     Marked marked;
@@ -87,7 +84,7 @@ template <class T> struct Avx512Level {
     return marked;
   }
 
-  WRING_SPARSE_AVX512 static void pack(const T* x, const std::uint64_t* bitmap, T* out) {
+  WRING_AVX512 static void pack(const T* x, const std::uint64_t* bitmap, T* out) {
     for (int i = 0; i < block_values; i += Rows::moved) {
       const unsigned marks = row(bitmap, i);
       Rows::pack(reinterpret_cast<const std::byte*>(x + i), marks, reinterpret_cast<std::byte*>(out));
@@ -95,7 +92,7 @@ template <class T> struct Avx512Level {
     }
   }
 
-  WRING_SPARSE_AVX512 static void unpack(const T* in, const std::uint64_t* bitmap, T* y) {
+  WRING_AVX512 static void unpack(const T* in, const std::uint64_t* bitmap, T* y) {
     for (int i = 0; i < block_values; i += Rows::moved) {
       const unsigned marks = row(bitmap, i);
       Rows::unpack(reinterpret_cast<const std::byte*>(in), marks, reinterpret_cast<std::byte*>(y + i));
@@ -113,7 +110,7 @@ template <class T> struct Avx512Level {
 template <class T> struct Avx2Level {
   using Key = typename Keys<T>::Key;
 
-  WRING_SPARSE_AVX2 static Marked mark(const T* x, Key least, std::uint64_t* bitmap) {
+  WRING_AVX2 static Marked mark(const T* x, Key least, std::uint64_t* bitmap) {
     const auto* bytes = reinterpret_cast<const std::byte*>(x);
     Marked marked;
     std::uint32_t nan = 0;
@@ -130,7 +127,7 @@ template <class T> struct Avx2Level {
   }
 
  private:
-  WRING_SPARSE_AVX2 static WRING_ALWAYS_INLINE std::uint32_t above(const std::byte* x, Key below) {
+  WRING_AVX2 static WRING_ALWAYS_INLINE std::uint32_t above(const std::byte* x, Key below) {
     constexpr Key bits = static_cast<Key>(~Keys<T>::sign);
     const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
     if constexpr (sizeof(Key) == 2) {
@@ -153,8 +150,5 @@ template <class T> struct Avx2Level {
     }
   }
 };
-
-#undef WRING_SPARSE_AVX2
-#undef WRING_SPARSE_AVX512
 
 }  // namespace wring::inline v0::detail::sparse

@@ -7,9 +7,10 @@
 
 #include <wring/bound.hpp>
 #include <wring/config.hpp>
+#include <wring/detail/processor.hpp>
 
 /// The measurement of floats on a host, at memory speed: the arithmetic of MeasureValues<float> (16 lanes, the same order of
-/// additions, hence the same bits), written in native vectors and compiled for each level of the instruction set.
+/// additions, hence the same bits), written in native vectors.
 namespace wring::inline v0::detail {
 
 /// The figures of one task's values, as a kernel leaves them. The sum is of (x * 2^-exponent)^2.
@@ -18,16 +19,10 @@ struct TaskMagnitudes {
   int exponent;
 };
 
-#if (defined(__GNUC__) || defined(__clang__)) && !defined(__CUDACC__) && !defined(__HIPCC__)
-#define WRING_MEASURES_IN_VECTORS 1
-
-template <class T, int bytes> struct NativeVector {
-  typedef T type __attribute__((vector_size(bytes)));
-};
-
+#if WRING_NATIVE_VECTORS
 /// Half a register of floats as a register of doubles.
 template <class D, class H> WRING_ALWAYS_INLINE void to_doubles(D& d, const H& half) {
-#if defined(__x86_64__)
+#if WRING_X86_64
   if constexpr (sizeof(D) >= 32) {  // one instruction, which g++ 14 takes apart
     asm("vcvtps2pd %1, %0" : "=v"(d) : "vm"(half));
     return;
@@ -37,10 +32,10 @@ template <class D, class H> WRING_ALWAYS_INLINE void to_doubles(D& d, const H& h
 }
 
 template <int bytes> struct MeasureRow {
-  using F = typename NativeVector<float, bytes>::type;
-  using I = typename NativeVector<std::int32_t, bytes>::type;
-  using D = typename NativeVector<double, bytes>::type;
-  using H = typename NativeVector<float, bytes / 2>::type;
+  using F = typename NativeOf<float, bytes>::type;
+  using I = typename NativeOf<std::int32_t, bytes>::type;
+  using D = typename NativeOf<double, bytes>::type;
+  using H = typename NativeOf<float, bytes / 2>::type;
   static constexpr int vectors = 64 / bytes, lanes = bytes / 4;
   static constexpr std::int32_t not_finite = 0x7f800000;
 
@@ -122,34 +117,20 @@ WRING_ALWAYS_INLINE void measure_rows(const float* x, std::size_t rows, TaskMagn
   careful.leave(r, sums);
 }
 
-#define WRING_MEASURE_LEVEL(NAME, TARGET, BYTES)                                                             \
-  TARGET __attribute__((noinline)) inline void NAME(const float* x, std::size_t rows, Bound::Kind kind,      \
-                                                    TaskMagnitudes& r, double* sums) {                       \
-    if (kind == Bound::Kind::range)                                                                          \
-      measure_rows<BYTES, Bound::Kind::range>(x, rows, r, sums);                                             \
-    else if (kind == Bound::Kind::rms)                                                                       \
-      measure_rows<BYTES, Bound::Kind::rms>(x, rows, r, sums);                                               \
-    else                                                                                                     \
-      measure_rows<BYTES, Bound::Kind::absolute>(x, rows, r, sums);                                          \
-  }
-WRING_MEASURE_LEVEL(measure_rows_16, , 16)
-#if defined(__x86_64__)
-WRING_MEASURE_LEVEL(measure_rows_32, __attribute__((target("avx2,fma"))), 32)
-WRING_MEASURE_LEVEL(measure_rows_64, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))),
-                    64)
-#endif
-#undef WRING_MEASURE_LEVEL
+template <int bytes> WRING_ALWAYS_INLINE void measure_rows(const float* x, std::size_t rows, Bound::Kind kind,
+                                                           TaskMagnitudes& r, double* sums) {
+  if (kind == Bound::Kind::range)
+    measure_rows<bytes, Bound::Kind::range>(x, rows, r, sums);
+  else if (kind == Bound::Kind::rms)
+    measure_rows<bytes, Bound::Kind::rms>(x, rows, r, sums);
+  else
+    measure_rows<bytes, Bound::Kind::absolute>(x, rows, r, sums);
+}
 
 inline void measure_floats(const float* x, std::size_t rows, Bound::Kind kind, TaskMagnitudes& r,
                            double* sums) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    return measure_rows_64(x, rows, kind, r, sums);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return measure_rows_32(x, rows, kind, r, sums);
-#endif
-  measure_rows_16(x, rows, kind, r, sums);
+  with_best_level(
+      [&]<Level level>() { compiled<level, measure_rows<register_bytes<level>>>(x, rows, kind, r, sums); });
 }
 #endif
 
