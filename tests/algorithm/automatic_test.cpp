@@ -147,6 +147,17 @@ TEST_CASE("pieces that are only moved, of a compressor that combines, are never 
   CHECK_FALSE(contains(choice.reason, "uncompressed"));
 }
 
+TEST_CASE("pieces of a compressor that combines, and has one form alone, are never said to be unpacked") {
+  Situation s = situation(1 << 20);
+  s.load.combines = true;
+  const Machine m = machine(fast, 1e8);  // compression does not pay
+  CHECK_FALSE(chosen(m, s).compressed);
+  s.load.packs_always = true;
+  const Choice choice = chosen(m, s);
+  CHECK(choice.compressed);
+  CHECK_FALSE(contains(choice.reason, "uncompressed"));
+}
+
 TEST_CASE("the reason has figures, and fits into a report") {
   const Choice compressed = chosen(machine(slow, 4e9), situation(64 << 20, 13));
   CHECK(compressed.reason.starts_with("compressed, "));

@@ -19,6 +19,7 @@
 #include <wring/compressor/cast.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/none.hpp>
+#include <wring/compressor/threshold.hpp>
 #include <wring/testing/faulty_transport.hpp>
 #include <wring/transport/in_process.hpp>
 #include <wring/transport/simulated.hpp>
@@ -227,6 +228,19 @@ TEST_CASE("automatic: the least ratio of all ranks counts, on all of them", "[co
   for (int i = 0; i < 2; ++i)  // unknown again
     CHECK(reason(run(world, sums, constant, std::nullopt)).starts_with("compressed"));
   CHECK(contains(reason(run(world, sums, constant, std::nullopt)), "(ratio 16 seen;"));
+}
+
+// Its pieces have one form: whatever is chosen, they travel as they are.
+TEST_CASE("automatic: sparse pieces are compressed, and the report says so", "[collective][automatic]") {
+  static_assert(WideFormCompressor<Grid<float>> && !WideFormCompressor<Threshold<float>>);
+  InProcess world(2);
+  Sums<Threshold<float>> sums(world, 2, Automatic(machine(1e14, 1e8)));  // compression does not pay
+  for (int i = 0; i < 2; ++i) {
+    const auto outcomes = run(world, sums, inputs_of(2, 30000), std::nullopt);
+    REQUIRE(all_ok(outcomes));
+    CHECK(outcomes[1].report.reason.str().starts_with("compressed"));
+    CHECK_FALSE(contains(outcomes[1].report.reason.str(), "uncompressed"));
+  }
 }
 
 TEST_CASE("automatic: a size known beforehand is no matter of experience", "[collective][automatic]") {

@@ -60,7 +60,8 @@ inline std::uint64_t identity_of(const Machine& m) {
 
 /// Chooses for every operation, by the cost model (`predict`): `Ring`, `Direct`, `HalvingDoubling` or `RecursiveDoubling`; segments and depth;
 /// whether small data travel with the agreement; and whether to compress at all. Where compression does not pay, values travel as they are,
-/// with `Grid` as unpacked integers, so that results have the same bits whatever is chosen.
+/// with `Grid` as unpacked integers, so that results have the same bits whatever is chosen. Compressors that combine and have no such form
+/// (`TopK`, `Threshold`, `PackedWords`) always compress.
 ///
 /// Collectives ask it before each operation. What it goes by is equal on all ranks: collective, length, type, operation, the machine, and
 /// the compression ratio that the ranks have last agreed upon (at first, 4 where the compressor does not say). `segment_bytes`, `depth` and

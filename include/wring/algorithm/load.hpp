@@ -19,6 +19,7 @@ struct Load {
   double sum_ratio = 0;  ///< the same for partial sums and results, which are wider; 0: as `ratio`
   bool combines =
       false;  ///< encoded pieces are added without decoding, and decoded once, at the end (CombiningCompressor)
+  bool packs_always = false;  ///< those have no form for speed, for raw steps (no WideFormCompressor)
   bool lossless =
       false;  ///< what was encoded need not be decoded again by the rank that holds it (LosslessCompressor)
   bool finishes = false;  ///< complete sums are worked on once more (FinishingCompressor)

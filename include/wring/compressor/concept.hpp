@@ -35,7 +35,8 @@ struct Context {
   std::size_t total = 0;   ///< number of values of the whole tensor
   double allowed_error =
       std::numeric_limits<double>::infinity();  ///< the most that this encoding may change a value
-  bool wide = false;  ///< speed before size: inside a node, uncompressed but still combinable
+  bool wide = false;  ///< speed before size: inside a node, uncompressed but still combinable, where
+                      ///< the compressor has such a form (WideFormCompressor)
   int encoding =
       0;  ///< how often this rank has encoded these values before, in this operation: by the plan alone
   std::span<std::byte> scratch{};  ///< scratch_bytes(count) bytes where the compressor asked for them
@@ -145,6 +146,12 @@ concept CombiningCompressor =
       { codec.combine(exec, a, a, out, context) } -> std::convertible_to<std::size_t>;
       { constant.reproducible() } -> std::convertible_to<bool>;
     };
+
+/// Has a second form, for speed: `static constexpr bool has_wide_form = true`. Where `Context::wide` is set, compress and combine write pieces
+/// that are as large as the values and need no packing; they combine with those of the other form. Without it raw steps carry what is
+/// always written, and `Automatic` has no uncompressed way to choose.
+template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
+concept WideFormCompressor = CombiningCompressor<C, Exec> && requires { requires C::has_wide_form; };
 
 /// Pieces are 64-bit words whose sums, modulo 2^64, are the pieces of sums: `static constexpr bool sums_words = true`. Once prepared, a
 /// piece of n values always has max_compressed_bytes(n) bytes, a multiple of 8, of one term or of many. Then the transport itself can

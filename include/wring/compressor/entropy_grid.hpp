@@ -24,6 +24,7 @@ namespace wring::inline v0 {
 template <FloatElement T> class EntropyGrid {
  public:
   using value_type = T;
+  static constexpr bool has_wide_form = true;
 
   /// Where the entropy stage is: in every message, or only in those of complete results, which are coded once and then forwarded,
   /// or in none.

@@ -217,6 +217,7 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
  public:
   using value_type = T;
   static constexpr bool lossless = LosslessCompressor<Inner>;  ///< nothing is lost, hence nothing kept
+  static constexpr bool has_wide_form = WideFormCompressor<Inner>;
 
   ErrorFeedback(Inner inner, FeedbackState<T, Space>& state)
       : inner_(std::move(inner)), memory_(state.memory_) {}

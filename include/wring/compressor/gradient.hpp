@@ -46,6 +46,7 @@ namespace wring::inline v0 {
 template <FloatElement T> class Gradient {
  public:
   using value_type = T;
+  static constexpr bool has_wide_form = true;
 
   /// coded: through the entropy stage. packed: as Grid packs its blocks, in up to 2 bits more, many times as fast. automatic: packed on
   /// links that are known, by the machine of `Automatic`, to bring each rank more than `fast_link`; else coded.

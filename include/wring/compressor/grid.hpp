@@ -42,6 +42,7 @@ template <FloatElement T> class Gradient;
 template <FloatElement T> class Grid {
  public:
   using value_type = T;
+  static constexpr bool has_wide_form = true;
 
   enum class StepKind {
     short_step,    ///< 8..15 times a power of two: costs 0.08 bits on average against an arbitrary step

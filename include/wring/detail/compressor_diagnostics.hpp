@@ -151,6 +151,10 @@ template <class C, class Exec> constexpr void explain_abilities() {
             } -> std::convertible_to<std::size_t>;
           },
       "wring: combine must return the number of bytes written: see CombiningCompressor in docs/concepts.md");
+  constexpr bool widens = requires { requires C::has_wide_form; };
+  static_assert(!widens || WideFormCompressor<C, Exec>,
+                "wring: a compressor with a wide form needs combine with all that belongs to it: see "
+                "WideFormCompressor in docs/concepts.md");
   constexpr bool sums = requires { requires C::sums_words; };
   static_assert(!sums || WordSummingCompressor<C, Exec>,
                 "wring: a compressor that sums words needs combine with all that belongs to it: see "

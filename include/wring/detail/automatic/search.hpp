@@ -39,9 +39,10 @@ class Search {
   Search(const Situation& situation, const Machine& machine) : s_(situation), machine_(machine) {}
 
   /// The fastest way with or without compression; nothing if there is none: pieces of a compressor that combines are only unpacked where
-  /// something is added.
+  /// something is added, and where it has a form for that.
   std::optional<Outlook> best(bool compressed) const {
-    if (!compressed && s_.load.combines && !reduces(s_.task.collective)) return std::nullopt;
+    const bool unpacks = !s_.load.packs_always && reduces(s_.task.collective);
+    if (!compressed && s_.load.combines && !unpacks) return std::nullopt;
     std::vector<Outlook> outlooks;
     double least = std::numeric_limits<double>::infinity();
     for (int n = 0; n < Route::algorithms; ++n) {

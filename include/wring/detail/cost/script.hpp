@@ -36,8 +36,9 @@ struct Script {
 class Scribe {
  public:
   Scribe(Task task, const Load& load, const Machine& machine)
-      : task_(task), combining_(load.coded && load.combines), finishes_(load.finishes), coded_(load.coded),
-        lossless_(load.lossless), own_wire_(load.coded ? 1 / load.ratio : 1),
+      : task_(task), combining_(load.coded && load.combines), packs_always_(load.packs_always),
+        finishes_(load.finishes), coded_(load.coded), lossless_(load.lossless),
+        own_wire_(load.coded ? 1 / load.ratio : 1),
         sum_wire_(load.coded && load.sum_ratio > 0 ? 1 / load.sum_ratio : own_wire_),
         encode_(load.ahead ? 0 : 1 / machine.encode), combine_(1 / machine.combine),
         decode_(1 / machine.decode), add_(1 / machine.add), copy_(1 / machine.copy) {}
@@ -110,7 +111,7 @@ class Scribe {
   double wire(const Run& run) const { return run.blocks * (run.summed ? sum_wire_ : own_wire_); }
 
   void follow_encoded(const Step& step, Run& run, Use next, ScriptStep& out) {
-    const bool wide = step.wire == Wire::raw && reduces(task_.collective);
+    const bool wide = step.wire == Wire::raw && reduces(task_.collective) && !packs_always_;
     if (step.kind != Kind::store && !run.encoded) run.wide = wide && step.kind != Kind::finish;
     if (step.kind == Kind::store)
       run.encoded = true;
@@ -171,7 +172,7 @@ class Scribe {
   }
 
   Task task_;
-  bool combining_, finishes_, coded_, lossless_;
+  bool combining_, packs_always_, finishes_, coded_, lossless_;
   double own_wire_, sum_wire_, encode_, combine_, decode_, add_, copy_;
   std::vector<int> begin_;  ///< of the runs, and the end
   std::vector<Run> runs_;

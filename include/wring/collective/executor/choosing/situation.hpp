@@ -96,6 +96,7 @@ Situation situation_of(std::span<const Tensor<Codec>> tensors, const Codec& code
   }
   expect_ratio(situation, fixed_ratio(tensors, codec), ratio);
   load.combines = CombiningCompressor<Codec>, load.lossless = LosslessCompressor<Codec>;
+  load.packs_always = load.combines && !WideFormCompressor<Codec>;
   load.finishes = FinishingCompressor<Codec> && adds(options.operation);
   load.segment_bytes = options.segment_bytes, load.depth = options.depth;
   load.ahead = MeasuringCompressor<Codec> && absolute && reduces(task.collective) && ranks > 1;
