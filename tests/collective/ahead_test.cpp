@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 #include <type_traits>
 
 #include <wring/compressor/grid.hpp>
@@ -26,6 +28,41 @@ template <class T> class MeasuresFirst : public Grid<T> {
 static_assert(wring::MeasuringCompressor<Grid<float>> && wring::MeasuringCompressor<Grid<double>>);
 static_assert(!wring::MeasuringCompressor<MeasuresFirst<float>> &&
               wring::AnticipatingCompressor<MeasuresFirst<float>>);
+
+/// Grid that must have seen the whole of the input, since it was last prepared, before it encodes any of it.
+class Inspected : public Grid<float> {
+ public:
+  void prepare(const wring::Agreed& agreed) {
+    Grid<float>::prepare(agreed);
+    seen_.reset();
+  }
+  template <class Exec>
+  void inspect(const Exec&, std::span<const float> values, const wring::Context& context) {
+    if (context.first != 0 || context.count != values.size() || context.phase != wring::Phase::own)
+      throw wring::CodecError("inspected: this is not the input");
+    seen_ = values.size();
+  }
+  template <class Exec> std::size_t compress(const Exec& exec, std::span<const float> values,
+                                             std::span<std::byte> bytes, const wring::Context& context) {
+    expect_seen(context);
+    return Grid<float>::compress(exec, values, bytes, context);
+  }
+  template <class Exec>
+  std::size_t compress_and_measure(const Exec& exec, std::span<const float> values,
+                                   std::span<std::byte> bytes, const wring::Context& context,
+                                   double& max_abs) {
+    expect_seen(context);
+    return Grid<float>::compress_and_measure(exec, values, bytes, context, max_abs);
+  }
+
+ private:
+  void expect_seen(const wring::Context& context) const {
+    if (context.phase == wring::Phase::own && seen_ != context.total)
+      throw wring::CodecError("inspected: the input was not shown");
+  }
+  std::optional<std::size_t> seen_;
+};
+static_assert(wring::MeasuringCompressor<Inspected> && wring::InspectingCompressor<Inspected>);
 
 /// What the inputs are like, by rank.
 enum class Kind { ordinary, zeros, one_huge, one_beyond_int32, special, tiny, near_greatest };
@@ -106,6 +143,23 @@ TEST_CASE("ordinary inputs are read once, by the encoder", "[ahead]") {
   CHECK(ordinary.outcomes[0].report.encodings == 2 * sent);
   CHECK(huge.outcomes[1].report.measure_seconds > 0);  // the rank whose input is too large
   CHECK(huge.outcomes[0].report.encodings == 3 * sent);
+}
+
+TEST_CASE("what is encoded first, or summed while the ranks agree, has been shown to the compressor",
+          "[ahead]") {
+  for (const std::size_t n : {std::size_t{300}, std::size_t{9001}})
+    for (const Kind kind : {Kind::ordinary, Kind::one_huge}) {
+      Call<Inspected> call{.bound = wring::absolute(3e-4)};
+      Call<Grid<float>> plain{.bound = call.bound};
+      call.options.ride_along_bytes = plain.options.ride_along_bytes = 4096;
+      const auto inputs = inputs_of<float>(kind, 3, n);
+      const auto got = collect(wring::Ring{}, call, inputs), expected = collect(wring::Ring{}, plain, inputs);
+      INFO(n << describe(got.outcomes));
+      REQUIRE(all_ok(got.outcomes));
+      CHECK(got.outcomes[0].report.rode_along == expected.outcomes[0].report.rode_along);
+      CHECK(got.outcomes[0].report.rode_along == (n == 300 && kind == Kind::ordinary));
+      for (std::size_t r = 0; r < inputs.size(); ++r) REQUIRE(same_bits(got.results[r], expected.results[r]));
+    }
 }
 
 TEST_CASE("values in wide form, and bounds that depend on the inputs, are measured first", "[ahead]") {

@@ -114,7 +114,8 @@ concept PreparedCompressor =
 /// Looks at the whole of a rank's input before any of it is encoded: `inspect(exec, values, context)` is called once for each tensor of an
 /// operation, on the operation's copy, after `prepare` and before the first `compress`, on every rank that has input for it.
 /// `context.first` is the index of the first of the values, `context.count` their number. Where small inputs ride along and all ranks encode
-/// everybody's, it is called before each of them, `context.rank` saying whose values they are.
+/// everybody's, it is called before each of them, `context.rank` saying whose values they are. A compressor that can anticipate its parameters may be
+/// prepared twice, and is then shown the input after either time.
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
 concept InspectingCompressor =
     Compressor<C, Exec> &&

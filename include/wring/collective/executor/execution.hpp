@@ -243,15 +243,10 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   /// Shows each tensor's input to compressors that want to see it whole; a failure poisons what this rank sends.
   void inspect_inputs() {
     if constexpr (InspectingCompressor<Codec, Exec>) {
-      for (std::size_t i = 0; i < shared_.tensors.size() && !shared_.failure; ++i) {
-        const auto& t = shared_.tensors[i];
-        try {
-          const PieceRange all{i, t.in_offset, t.in.size()};
-          inspect(shared_, t.in,
-                  shared_.context(all, Phase::own, 1, std::numeric_limits<double>::infinity(), false));
-        } catch (...) {
-          shared_.fail(failure_from_current_exception(shared_.plan.rank));
-        }
+      try {
+        for (std::size_t i = 0; i < shared_.tensors.size() && !shared_.failure; ++i) inspect_input(shared_, i);
+      } catch (...) {
+        shared_.fail(failure_from_current_exception(shared_.plan.rank));
       }
     }
   }

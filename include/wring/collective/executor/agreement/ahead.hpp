@@ -60,6 +60,7 @@ template <class Codec, class Link, class Exec> class Ahead {
     if constexpr (able) {
       s_.cut(counts);
       for (auto& t : s_.tensors) t.magnitudes = {};
+      for (std::size_t i = 0; i < s_.tensors.size(); ++i) inspect_input(s_, i);
       for (std::size_t segment = 0; segment < s_.partition.segments(); ++segment) {
         first_.push_back(pieces_.size());
         s_.segment = static_cast<std::int64_t>(segment);

@@ -51,6 +51,7 @@ template <class Codec, class Link, class Exec> class SummedRide final : public E
     Codec mine = *anticipated_;
     const Tensor<Codec>& t = s_.tensors[0];
     if (!prepare_for(s_, t, mine, t.magnitudes.max_abs) || !mine.interchangeable(*anticipated_)) return;
+    inspect_input(s_, 0);
     sum_ = encode(s_, s_.input(range_), ride_context(s_, range_, s_.plan.rank, Phase::own, 1));
     terms_ = 1;
   }

@@ -44,6 +44,16 @@ template <class S> void inspect(S& s, std::span<const typename S::T> values, con
   }
 }
 
+/// Shows this rank's input of a tensor.
+template <class S> void inspect_input(S& s, std::size_t item) {
+  using Codec = std::decay_t<decltype(*s.tensors[item].codec)>;
+  if constexpr (InspectingCompressor<Codec, decltype(s.exec)>) {
+    const auto& t = s.tensors[item];
+    const PieceRange all{item, t.in_offset, t.in.size()};
+    inspect(s, t.in, s.context(all, Phase::own, 1, std::numeric_limits<double>::infinity(), false));
+  }
+}
+
 /// Encodes values.
 template <class S> auto encode(S& s, std::span<const typename S::T> values, const Context& context) {
   const Doing doing(s, Work::encode, values.size_bytes());
