@@ -127,6 +127,14 @@ TEST_CASE("a state that is saved and restored goes on as if nothing had happened
     for (std::size_t t = 0; t < 5; ++t)
       for (std::size_t r = 0; r < 2; ++r) REQUIRE(same_bits(got[t][r], expected[t][r]));
   }
+  for (const ResidualStorage storage : {ResidualStorage::full, ResidualStorage::eight_bits}) {
+    FeedbackTeam<Codec> before(2, Ring{}, mean, stochastic, storage),
+        after(2, Ring{}, mean, stochastic, storage);
+    run(before, 0, 2);
+    after.state(0).restore(before.state(0).save());
+    CHECK(!before.state(0).residuals().empty());
+    CHECK(after.state(0).residuals() == before.state(0).residuals());  // at once, without an operation
+  }
   FeedbackTeam<Codec> two(2, Ring{}, mean), three(3, Ring{}, mean), swapped(2, Ring{}, mean);
   run(two, 0, 1);
   for (int r = 0; r < 3; ++r) three.state(r).restore(two.state(r % 2).save());
@@ -164,7 +172,7 @@ TEST_CASE("a saved state of another version or byte order, or a damaged one, is 
     INFO(text);
     return text.find(words) != std::string::npos;
   };
-  CHECK(has(refusal(altered(16, 2)), "version 2, this library reads version 1"));
+  CHECK(has(refusal(altered(16, 3)), "version 3, this library reads version 2"));
   auto swapped = saved;
   for (std::size_t i = 0; i < 8; ++i) swapped[8 + i] = saved[15 - i];
   CHECK(has(refusal(swapped), "byte order"));
@@ -176,11 +184,19 @@ TEST_CASE("a saved state of another version or byte order, or a damaged one, is 
     bytes[at] ^= std::byte{0x10};
     REQUIRE(has(refusal(bytes), "damaged"));
   }
+  const auto resealed = [](std::vector<std::byte> bytes) {
+    const std::uint64_t sum = wring::detail::checksum(std::span<const std::byte>(bytes).subspan(40));
+    std::memcpy(bytes.data() + 32, &sum, 8);
+    return bytes;
+  };
+  constexpr std::size_t place =
+      40 + 5 * 8 + 5 * 8;               // of the operation: behind what is said of state and extents
+  CHECK(saved[place] == std::byte{1});  // a mean
+  CHECK(has(refusal(resealed(altered(place, 4))), "damaged"));
   for (std::size_t at = 40; at < saved.size(); at += 1 + at / 20) {  // damaged before it was sealed
     auto bytes = saved;
     bytes[at] ^= std::byte{0x21};
-    const std::uint64_t sum = wring::detail::checksum(std::span<const std::byte>(bytes).subspan(40));
-    std::memcpy(bytes.data() + 32, &sum, 8);
+    bytes = resealed(std::move(bytes));
     FeedbackTeam<BlockScaled<float, 2>> other(2, Ring{}, mean);
     try {
       other.state(0).restore(bytes), other.state(1).restore(team.state(1).save());

@@ -46,6 +46,7 @@ enum class Without {
   fallback_blocks,
   inspect,
   open,
+  begin,
   close,
   close_noexcept,
   history,
@@ -171,6 +172,9 @@ struct Able : Minimal<lacks>, std::conditional_t<lacks == Without::sums_words, S
 
   void open(const wring::Opening&)
     requires(lacks != Without::open);
+  template <class Exec>
+    requires(lacks != Without::begin)
+  void begin(const Exec&, std::uint64_t);
   void close(bool) noexcept(lacks != Without::close_noexcept)
     requires(lacks != Without::close);
   std::uint64_t history() const

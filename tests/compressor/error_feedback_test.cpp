@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Error feedback: what each encoding loses is kept and made good; the state is kept whole, or refused.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -489,7 +490,120 @@ TEST_CASE("feedback: parts of uneven length", "[compressor][feedback]") {
   }
 }
 
+// What one way of moving the tensor has left is paid back in the next: with three ways in turn no more is owed than with one, nor kept.
+TEST_CASE("feedback: what is owed follows a tensor that is moved in another way", "[compressor][feedback]") {
+  constexpr std::size_t n = 700;
+  const std::vector<AnyAlgorithm> ways{Ring{}, Direct{}, HalvingDoubling{}};
+  for (const ResidualStorage storage : {ResidualStorage::full, ResidualStorage::eight_bits}) {
+    const double noise = storage == ResidualStorage::full ? 1e-11 : 0.05;
+    FeedbackTeam<Whole> whole(4, Ring{}, sum, {}, storage);
+    FeedbackTeam<Grid<double>> grid(5, Ring{}, sum, {}, storage);
+    Balance<double> wholes, grids;
+    for (std::size_t t = 0; t < 24; ++t) {
+      whole.move_by(ways[t % 3]), grid.move_by(ways[t % 3]);
+      const auto four = inputs_of<double>(4, n, t), five = inputs_of<double>(5, n, t);
+      REQUIRE(all_ok(whole.step(four)));
+      REQUIRE(all_ok(grid.step(five, absolute(0.25))));
+      REQUIRE((whole.one_answer() && grid.one_answer()));
+      wholes.add(four, whole.results[0], 1), grids.add(five, grid.results[0], 1);
+      REQUIRE(wholes.gap() < 4 + 20 * noise);  // four encodings, each of which chops less than 1
+      REQUIRE(wholes.gap(all_residuals(whole, n)) < 10 * noise);
+      REQUIRE(grids.gap(all_residuals(grid, n)) < 10 * noise);
+    }
+    CHECK(grids.worst <= 0.25);
+    CHECK(whole.state(0).save().size() < 9 * n);
+  }
+}
+
+// Sums that two ranks encode alike stay owed by both: each of them pays back, and they count once.
+TEST_CASE("feedback: what ranks owe in common waits for its own way", "[compressor][feedback]") {
+  constexpr std::size_t n = 700;
+  FeedbackTeam<Whole> team(4, RecursiveDoubling{}, sum);
+  const EncodingTrace doubling(RecursiveDoubling{}, 4, false, false);
+  Balance<double> balance;
+  for (std::size_t t = 0; t < 9; ++t) {
+    if (t % 3 == 1) team.move_by(Ring{});
+    if (t % 3 == 2) team.move_by(RecursiveDoubling{});
+    const auto inputs = inputs_of<double>(4, n, t);
+    REQUIRE(all_ok(team.step(inputs)));
+    REQUIRE(team.one_answer());
+    balance.add(inputs, team.results[0], 1);
+    const std::vector<double> owing = owed(team, doubling, n);
+    REQUIRE(!owing.empty());  // alike on both ranks
+    CHECK(balance.gap(owing) < 1e-11);
+  }
+}
+
+TEST_CASE("feedback: a group that grows leaves nothing behind", "[compressor][feedback]") {
+  using Codec = ErrorFeedback<Whole>;
+  constexpr std::size_t n = 700, ranks = 3;
+  for (const AnyAlgorithm& algorithm : all_algorithms(3)) {
+    InProcess world(3);
+    std::deque<FeedbackState<double>> states(ranks);
+    std::deque<Allreduce<Codec, InProcessTransport, AnyAlgorithm>> ops;
+    for (std::size_t r = 0; r < ranks; ++r)
+      ops.emplace_back(Codec({}, states[r]), world.link(static_cast<int>(r)), algorithm);
+    Balance<double> balance;
+    for (std::size_t t = 0; t < 24; ++t) {
+      const auto inputs = inputs_of<double>(3, n, t);
+      PerRank<double> results = inputs, others(ranks, std::vector<double>(150, 0.3));
+      const auto outcomes = on_all_ranks(world, [&](int rank) {
+        const auto r = static_cast<std::size_t>(rank);
+        std::vector items{item(Values<double>(results[r].data(), n))};
+        if (t % 3 > 0) items.push_back(item(Values<double>(others[r].data(), 100)));
+        if (t % 3 > 1) items.push_back(item(Values<double>(others[r].data() + 100, 50)));
+        return ops[r].start(Exec{}, group(std::move(items)));
+      });
+      INFO(algorithm.name() << describe(outcomes));
+      REQUIRE(all_ok(outcomes));
+      balance.add(inputs, results[0], 1);
+      REQUIRE(balance.gap() < 4);  // no more than four encodings are in a result, each of which chops less than 1
+    }
+  }
+}
+
 // ---- the state ----
+
+TEST_CASE("feedback: states of two runs do not mix", "[compressor][feedback]") {
+  using Codec = BlockScaled<float, 2>;
+  for (const bool bounded : {false, true}) {
+    const auto run = [&](auto inner, bool turned) {
+      FeedbackTeam<decltype(inner)> one(4, RecursiveDoubling{}, sum, inner), other(4, RecursiveDoubling{}, sum, inner),
+          mixed(4, RecursiveDoubling{}, sum, inner);
+      const std::optional<Bound> bound = bounded ? std::optional<Bound>(absolute(0.3)) : std::nullopt;
+      auto inputs = inputs_of<float>(4, 1500, 1);
+      REQUIRE(all_ok(one.step(inputs, bound)));
+      if (turned)
+        for (auto& x : inputs) std::reverse(x.begin(), x.end());  // magnitudes are the same
+      REQUIRE(all_ok(other.step(inputs, bound)));
+      for (int r = 0; r < 4; ++r) mixed.state(r).restore((r % 2 == 0 ? one : other).state(r).save());
+      return mixed.step(inputs_of<float>(4, 1500, 2), bound);
+    };
+    const auto turned = bounded ? run(Grid<float>(), true) : run(Codec(), true);
+    INFO(describe(turned));
+    CHECK(all_failed(turned, Cause::mismatch));
+    CHECK(turned[0].text.find("memory") != std::string::npos);
+    CHECK(all_ok(bounded ? run(Grid<float>(), false) : run(Codec(), false)));
+  }
+}
+
+TEST_CASE("feedback: a tensor that has changed its shape is refused", "[compressor][feedback]") {
+  using Codec = ErrorFeedback<Whole>;
+  using Matrix = Kokkos::View<double**, Kokkos::HostSpace>;
+  InProcess world(2);
+  std::deque<FeedbackState<double>> states(2);
+  std::deque<Allreduce<Codec, InProcessTransport, Ring>> ops;
+  for (int r = 0; r < 2; ++r) ops.emplace_back(Codec({}, states[static_cast<std::size_t>(r)]), world.link(r), Ring{});
+  const auto step = [&](const Matrix& a, const Matrix& b) {
+    return on_all_ranks(world, [&](int r) { return ops[static_cast<std::size_t>(r)].start(Exec{}, r == 0 ? a : b); });
+  };
+  CHECK(all_ok(step(Matrix("a", 20, 30), Matrix("b", 20, 30))));
+  const auto turned = step(Matrix("a", 30, 20), Matrix("b", 30, 20));
+  CHECK(all_failed(turned, Cause::argument));
+  CHECK(turned[0].text.find("extents") != std::string::npos);
+  CHECK(all_failed(step(Matrix("a", 20, 30), Matrix("b", 30, 20)), Cause::argument));
+  CHECK(all_ok(step(Matrix("a", 20, 30), Matrix("b", 20, 30))));
+}
 
 TEST_CASE("feedback: a state is refused where it does not fit", "[compressor][feedback]") {
   FeedbackTeam<Whole> team(2, Ring{}, sum);

@@ -28,11 +28,16 @@ template <class Inner> struct FeedbackTeam {
 
   FeedbackTeam(int count, const AnyAlgorithm& algorithm, wring::Operation operation,
                const Inner& inner = Inner(), wring::ResidualStorage storage = wring::ResidualStorage::full)
-      : ranks(count), world(count) {
+      : ranks(count), world(count), codec(inner), options{.operation = operation} {
     for (int r = 0; r < ranks; ++r) states.emplace_back(storage);
+    move_by(algorithm);
+  }
+
+  /// Another algorithm from now on, with the same states.
+  void move_by(const AnyAlgorithm& algorithm) {
+    ops.clear();
     for (int r = 0; r < ranks; ++r)
-      ops.emplace_back(Codec(inner, state(r)), world.link(r), algorithm,
-                       wring::Options{.operation = operation});
+      ops.emplace_back(Codec(codec, state(r)), world.link(r), algorithm, options);
   }
 
   wring::FeedbackState<T>& state(int rank) { return states[static_cast<std::size_t>(rank)]; }
@@ -60,10 +65,23 @@ template <class Inner> struct FeedbackTeam {
   int ranks;
   std::uint64_t steps = 0;
   wring::InProcess world;
+  Inner codec;
+  wring::Options options;
   std::deque<wring::FeedbackState<T>> states;
   std::deque<Op> ops;
   PerRank<T> results;
 };
+
+/// What all states hold for each of n elements, in all encodings: what is owed to the result, where no two ranks encode one sum.
+template <class Inner> std::vector<double> all_residuals(const FeedbackTeam<Inner>& team, std::size_t n) {
+  std::vector<double> all(n);
+  for (const auto& state : team.states)
+    for (int encoding = 0; encoding < 2; ++encoding) {
+      const std::vector<double> residuals = state.residuals(0, encoding);
+      for (std::size_t i = 0; i < residuals.size(); ++i) all[i] += residuals[i];
+    }
+  return all;
+}
 
 /// The exact sum of each element over the ranks.
 template <class T> std::vector<double> exact_sums(const PerRank<T>& inputs) {

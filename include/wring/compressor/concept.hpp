@@ -220,30 +220,37 @@ concept AddingCompressor =
 struct Opening {
   Collective collective = Collective::allreduce;
   Operation operation = Operation::sum;
+  int root = 0;  ///< of a broadcast
   int rank = 0, ranks = 1;
   std::size_t item = 0;              ///< index of the tensor within its group
   std::size_t total = 0;             ///< number of values of the whole tensor
+  std::uint64_t shape = 0;           ///< a number for its extents
   std::size_t first = 0, count = 0;  ///< what this rank may have to encode of it
   std::span<const std::size_t>
       counts{};  ///< by rank, where ranks have parts of their own; pieces never span two
-  /// Of plan, root, lengths and counts, the same on all ranks. Where it is equal, each value is encoded by the same ranks, equally often
-  /// and as part of the same sums.
+  /// Of plan and root, and of lengths and counts where they make a difference, the same on all ranks. Where it is equal, each value is encoded by
+  /// the same ranks, equally often and as part of the same sums.
   std::uint64_t course = 0;
+  /// So many of this rank's first encodings of a value are of sums that no other rank encodes as well.
+  std::size_t alone = std::numeric_limits<std::size_t>::max();
 };
 
 /// Remembers something from one operation to the next (residuals). Every encoding then happens once in an operation, and not before
 /// the ranks have agreed: such operations do not ride along.
 /// - `open(opening)`, on the operation's copy and before any other call: the memory is in use from now on. Throws InvalidArgument
 ///   where it cannot serve: all ranks refuse.
+/// - `begin(exec, inputs)`: the ranks have agreed, and what is encoded from now on is. `inputs`: a number for the call and for the inputs of all
+///   ranks, the same on all of them.
 /// - `close(completed)`: the operation has ended, well or not, and encodes no more. Must not throw.
-/// - `history()`, once open: a number that all ranks must have in common (operations so far).
+/// - `history()`, once open: a number that all ranks must have in common (for the operations so far).
 /// - `greatest(exec, max_abs)`, once open: a bound of what will be encoded for values up to max_abs of this rank. It takes the place of
 ///   the rank's max_abs in the agreement, where a bound was asked for.
 template <class C, class Exec = Kokkos::DefaultHostExecutionSpace>
 concept RememberingCompressor =
     Compressor<C, Exec> && requires(C& codec, const C& constant, const Exec& exec, const Opening& opening,
-                                    double max_abs, bool completed) {
+                                    double max_abs, std::uint64_t inputs, bool completed) {
       codec.open(opening);
+      codec.begin(exec, inputs);
       { codec.close(completed) } noexcept;
       { constant.history() } -> std::convertible_to<std::uint64_t>;
       { constant.greatest(exec, max_abs) } -> std::convertible_to<double>;

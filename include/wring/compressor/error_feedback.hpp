@@ -41,8 +41,12 @@ enum class ResidualStorage { full, eight_bits };
 ///
 /// Residuals are float for float and the 16-bit types, double for double, in memory that `Space` names: one vector of the tensor for each
 /// encoding of an element (one where every element is encoded once, as in `Ring` and `Direct`; one more with `Grid` on more than four
-/// ranks; log2 p with `RecursiveDoubling`), allocated when first needed, and once more for every other way in which operations
-/// move the tensor: another algorithm, what else `Automatic` chooses, another root.
+/// ranks; log2 p with `RecursiveDoubling`), allocated when first needed.
+///
+/// Where operations come to move the tensor in another way (another algorithm, what else `Automatic` chooses, other tensors in the
+/// group), what this rank owes by itself is carried over, to its first encoding of each element; that synchronises, and may allocate. What
+/// several ranks owe in common, having encoded the same partial sum (`RecursiveDoubling`), stays until the tensor is moved in that way again, as does what
+/// is owed to copies from another root.
 template <FloatElement T, class Space = Kokkos::HostSpace> class FeedbackState {
  public:
   using value_type = T;
@@ -176,15 +180,15 @@ using AddingOf = std::conditional_t<AddingCompressor<Inner>,
 /// need this in iterations: docs/stability.md says which, and when.
 ///
 /// `state` belongs to the caller; this object and its copies share it. Use it with one object that calls collectives, and on all ranks
-/// alike: an operation is refused on all ranks where the states have seen different numbers of operations, where one is in flight with
-/// the same state, where rank, number of ranks, length or operation have changed, and after one that has failed on its way (until
-/// reset() or restore()). MIN and MAX are refused: they have no errors that a later one could make good. Outside of an operation this object
+/// alike: an operation is refused on all ranks where the states have seen different operations (other numbers of them, or other runs), where one
+/// is in flight with the same state, where rank, number of ranks, extents or operation have changed, and after one that has failed on
+/// its way (until reset() or restore()). MIN and MAX are refused: they have no errors that a later one could make good. Outside of an operation this object
 /// encodes as `Inner` does.
 ///
 /// **Bound.** With a bounded `Inner` the bound E holds for every single result, as without feedback: encodings err by 0.45 of it, and no
-/// more than the rest is paid back in one operation. The quanta are thus about half as large. If E is the same in all steps, the sum of all
-/// results is within E of the sum of the exact ones, too, after any number of steps, but for the rounding of the element type in each of
-/// them. If E shrinks, what is owed is paid back over several steps. Where a sum (of a MEAN, before it is divided) may overflow its element type, and where E is 0,
+/// more than the rest is paid back in one operation. The quanta are thus about half as large. If E and the way in which the tensor is moved are the
+/// same in all steps, the sum of all results is within E of the sum of the exact ones, too, after any number of steps, but for the rounding of the
+/// element type in each of them. If E shrinks, or the way changes, what is owed is paid back over several steps. Where a sum (of a MEAN, before it is divided) may overflow its element type, and where E is 0,
 /// nothing is paid back and nothing kept.
 ///
 /// Special values: NaN and infinities are sent as they are, and what is owed to their elements stays so. Finite values stay finite: what
@@ -253,6 +257,15 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
     if constexpr (!lossless) {
       tensor_ = &memory_->open(opening);
       residuals_ = &tensor_->courses[memory_->course_of(opening)];
+      item_ = opening.item;
+    }
+  }
+
+  /// What other ways of moving the tensor have left is owed to this one's first encodings.
+  template <class Exec> void begin(const Exec& exec, std::uint64_t inputs) {
+    if constexpr (!lossless) {
+      tensor_->template gather<T>(exec, *residuals_, memory_->eight_bits, item_);
+      next_ = detail::Hasher().add(tensor_->past).add(inputs).value();
     }
   }
 
@@ -260,16 +273,18 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
     if constexpr (!lossless) {
       tensor_->open = false;
       if (completed)
-        ++tensor_->steps;
+        ++tensor_->steps, tensor_->past = next_;
       else
         tensor_->damaged = tensor_->damaged || tensor_->encoded;
       tensor_ = nullptr, residuals_ = nullptr;
     }
   }
 
-  /// Of operations, and of how residuals are kept.
+  /// Of the operations so far, and of how residuals are kept.
   std::uint64_t history() const {
-    return (tensor_ ? tensor_->steps : 0) * 2 + static_cast<std::uint64_t>(memory_->eight_bits);
+    detail::Hasher hasher;
+    if (tensor_) hasher.add(tensor_->steps).add(tensor_->past);
+    return hasher.add(memory_->eight_bits).value();
   }
 
   /// What is encoded is a value and a residual; what is paid back to a sum takes a quantum's rounding more, which the second half
@@ -277,11 +292,11 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
   template <class Exec> double greatest(const Exec& exec, double max_abs) const {
     double most = max_abs;
     if (residuals_)
-      for (const auto& run : residuals_->runs) {
+      tensor_->for_each_owed(*residuals_, [&](const auto& run) {
         const auto& values = memory_->eight_bits ? run.scales : run.full;
         const std::span<const Wide> all(values.data(), values.extent(0));
         most += (memory_->eight_bits ? 127 : 1) * 2 * detail::feedback::greatest_magnitude<T>(exec, all);
-      }
+      });
     return most * (1 + 0x1p-40);
   }
 
@@ -548,6 +563,8 @@ class ErrorFeedback : public detail::feedback::FixedSizeOf<Inner, ErrorFeedback<
   std::shared_ptr<Memory> memory_;
   detail::feedback::Tensor<Wide, Space>* tensor_ = nullptr;        ///< while open
   detail::feedback::Residuals<Wide, Space>* residuals_ = nullptr;  ///< of this operation's course
+  std::size_t item_ = 0;                                           ///< of the tensor, in its group
+  std::uint64_t next_ = 0;  ///< what stands for the operations so far once this one is completed
   double own_limit_ = unlimited, result_limit_ = unlimited;  ///< of what is paid back to values, and to sums
   bool still_ = false;                                       ///< nothing is paid back, nothing kept
 };

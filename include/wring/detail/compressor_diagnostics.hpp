@@ -185,7 +185,8 @@ template <class C, class Exec> constexpr void explain_abilities() {
   constexpr bool closes = requires(C& codec) { codec.close(true); };
   static_assert(
       !(remembers || closes) || RememberingCompressor<C, Exec>,
-      "wring: a remembering compressor needs open(const wring::Opening&), close(bool) noexcept, and "
+      "wring: a remembering compressor needs open(const wring::Opening&), begin(exec, std::uint64_t), "
+      "close(bool) noexcept, and "
       "const members history() and greatest(exec, max_abs) that return numbers: see "
       "RememberingCompressor in docs/concepts.md");
   static_assert(!(finishes || says_finishes) || FinishingCompressor<C, Exec>,

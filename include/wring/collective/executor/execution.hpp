@@ -20,6 +20,7 @@
 #include <wring/collective/executor/operation_state.hpp>
 #include <wring/collective/executor/segments/segments.hpp>
 #include <wring/collective/executor/shared.hpp>
+#include <wring/detail/alone.hpp>
 #include <wring/detail/hash.hpp>
 #include <wring/detail/sentence.hpp>
 
@@ -107,24 +108,42 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     if constexpr (RememberingCompressor<Codec, Exec>) {
       Hasher course;
       course.add(job_.algorithm_hash).add(job_.choice_hash).add(job_.task.collective).add(job_.task.root);
-      for (const auto& t : shared_.tensors) course.add(t.total);
-      for (const std::size_t n : job_.counts) course.add(n);
+      if (shared_.plan.blocks > 1) {  // else all values go the same way, whatever is beside them
+        for (const auto& t : shared_.tensors) course.add(t.total);
+        for (const std::size_t n : job_.counts) course.add(n);
+      }
+      const std::size_t alone = encodings_alone(shared_.plan);
       for (std::size_t i = 0; i < shared_.tensors.size(); ++i) {
         auto& t = shared_.tensors[i];
         const bool part = job_.task.collective == Collective::allgather;
         const auto ranks = static_cast<std::size_t>(shared_.link->size());
         t.codec->open({.collective = job_.task.collective,
                        .operation = job_.options.operation,
+                       .root = job_.task.root,
                        .rank = shared_.link->rank(),
                        .ranks = shared_.link->size(),
                        .item = i,
                        .total = t.total,
+                       .shape = t.shape,
                        .first = part ? t.in_offset : 0,
                        .count = part ? t.in.size() : t.total,
                        .counts = job_.counts.empty() ? std::span<const std::size_t>()
                                                      : std::span(job_.counts).subspan(i * ranks, ranks),
-                       .course = course.value()});
+                       .course = course.value(),
+                       .alone = alone});
         t.open = true;
+      }
+    }
+  }
+
+  /// The operation will take place: all ranks know of each other's inputs what they need to.
+  void begin_memories() {
+    if constexpr (RememberingCompressor<Codec, Exec>) {
+      try {
+        for (auto& t : shared_.tensors)
+          if (!shared_.failure && t.open) t.codec->begin(shared_.exec, agreement_.number_for(t));
+      } catch (...) {
+        shared_.fail(failure_from_current_exception(shared_.plan.rank));
       }
     }
   }
@@ -236,6 +255,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
     stage_ = Stage::moving;
     sent_before_ = shared_.report.bytes_sent;
     ahead_.settle();
+    begin_memories();
     inspect_inputs();
     segments_.start(job_.counts, channel(1));
   }
@@ -244,7 +264,8 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void inspect_inputs() {
     if constexpr (InspectingCompressor<Codec, Exec>) {
       try {
-        for (std::size_t i = 0; i < shared_.tensors.size() && !shared_.failure; ++i) inspect_input(shared_, i);
+        for (std::size_t i = 0; i < shared_.tensors.size() && !shared_.failure; ++i)
+          inspect_input(shared_, i);
       } catch (...) {
         shared_.fail(failure_from_current_exception(shared_.plan.rank));
       }

@@ -16,6 +16,7 @@
 #include <wring/collective/executor/job.hpp>
 #include <wring/collective/executor/memory/buffers.hpp>
 #include <wring/collective/executor/shared.hpp>
+#include <wring/detail/hash.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 #include <wring/view/adaptor.hpp>
@@ -112,6 +113,7 @@ template <class Codec, class Link, class Exec> class Operands {
     const bool input = job_.task.collective != Collective::broadcast || rank == job_.task.root;
     const std::size_t in = o.in_size(), out = o.out_size();
     tensor.symmetric = o.out_adaptor.symmetric;
+    tensor.shape = number_for(job_.task.collective == Collective::reduce_scatter ? o.in_shape : o.out_shape);
     if (o.out_adaptor.scaled && !job_.failure) take_scale(o, tensor, result);
     if (o.in_flat()) {
       tensor.in = {o.in, input ? in : 0};
@@ -129,6 +131,14 @@ template <class Codec, class Link, class Exec> class Operands {
       tensor.out = {reinterpret_cast<T*>(result.packed_out.span.data()), out};
     }
     s_.tensors.push_back(std::move(tensor));
+  }
+
+  /// Of the extents, without those of 1: they leave the order of the elements as it is.
+  static std::uint64_t number_for(const Shape& shape) {
+    Hasher hasher;
+    for (int d = 0; d < shape.rank; ++d)
+      if (const std::size_t n = shape.extent[static_cast<std::size_t>(d)]; n != 1) hasher.add(n);
+    return hasher.value();
   }
 
   /// The input as a flat run: the elements that travel, divided by their scales.

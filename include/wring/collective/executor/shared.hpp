@@ -42,6 +42,7 @@ template <class Codec> struct Tensor {
   double error = std::numeric_limits<double>::infinity();  ///< the bound in units of the data
   std::vector<double> allowed;                             ///< error allowed to an encoding, by budget class
   bool symmetric = false;                                  ///< of a packed triangle
+  std::uint64_t shape = 0;                                 ///< a number for the extents of the whole
   bool scaled = false;                                     ///< the elements are quotients
   std::uint64_t scale_hash = 0;                            ///< of their divisors
 };
@@ -126,6 +127,8 @@ template <class Codec, class Link, class Exec> struct Shared {
   /// Whether the ranks agree on what all inputs of a tensor are like.
   static bool measures(const Tensor<Codec>& t) { return SurveyingCompressor<Codec, Exec> || t.bound; }
   bool measures(std::size_t item) const { return measures(tensors[item]); }
+  /// Whether the agreement brings together anything of the inputs of a tensor.
+  bool compares(std::size_t item) const { return RememberingCompressor<Codec, Exec> || measures(item); }
 
   bool is_output(int block) const {
     return task.collective != Collective::reduce_scatter ||

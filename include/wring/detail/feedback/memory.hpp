@@ -1,143 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <Kokkos_Core.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include <wring/compressor/concept.hpp>
-#include <wring/detail/feedback/kernels.hpp>
+#include <wring/detail/feedback/residuals.hpp>
 #include <wring/detail/hash.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
-#include <wring/narrow.hpp>
 #include <wring/operation.hpp>
 
 /// What error feedback keeps between operations: for each tensor and each way in which operations have moved it, one vector for the first
 /// encoding of every value, one for the second, and so on.
 namespace wring::inline v0::detail::feedback {
 
-/// Where the residuals of a piece lie: as they are, or as codes and scales of groups.
-template <class Wide> struct Place {
-  Wide* full = nullptr;
-  std::int8_t* codes = nullptr;
-  Wide* scales = nullptr;
-};
-
-/// The residuals of all values for one encoding, in either form. Empty until something is encoded.
-template <class Wide, class Space> struct Run {
-  Kokkos::View<Wide*, Space> full;
-  Kokkos::View<std::int8_t*, Space> codes;
-  Kokkos::View<Wide*, Space> scales;
-
-  bool empty() const { return full.extent(0) == 0 && codes.extent(0) == 0; }
-};
-
-/// The residuals of one course (see Opening::course), by number of encoding.
-template <class Wide, class Space> struct Residuals {
-  std::size_t first = 0, count = 0;  ///< the values of the tensor that they are for
-  std::vector<Run<Wide, Space>> runs;
-
-  /// Cuts the values into groups: pieces begin at the part of a rank, or a multiple of 512 values behind it.
-  void shape(const Opening& o) {
-    first = o.first, count = o.count, parts_.clear();
-    std::size_t groups = 0, begin = 0;
-    const auto add = [&](std::size_t n) {
-      parts_.push_back({begin, groups});
-      begin += n, groups += groups_of(n);
-    };
-    if (o.counts.empty() || o.count < o.total)
-      add(count);
-    else
-      for (const std::size_t n : o.counts) add(n);
-    groups_ = groups;
-  }
-
-  /// Those of the values [at, at + n), zeros at first.
-  Place<Wide> of(int encoding, std::size_t at, std::size_t n, bool eight_bits) {
-    const auto k = static_cast<std::size_t>(encoding);
-    if (at < first || at - first > count || n > count - (at - first))
-      throw CodecError(sentence("error feedback: values ", at, " to ", at + n, " are none of this rank's"));
-    if (k >= runs.size()) runs.resize(k + 1);
-    allocate(runs[k], eight_bits);
-    if (!eight_bits) return {runs[k].full.data() + (at - first)};
-    return {nullptr, runs[k].codes.data() + (at - first), runs[k].scales.data() + group_of(at - first)};
-  }
-
-  /// Calls `f(first, n)` for what the parts have of the values [at, at + n).
-  template <class F> void for_each_part(std::size_t at, std::size_t n, F f) const {
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      const std::size_t begin = std::max(at, first + parts_[p].begin),
-                        end = std::min(at + n, first + (p + 1 < parts_.size() ? parts_[p + 1].begin : count));
-      if (begin < end) f(begin, end - begin);
-    }
-  }
-
-  /// All residuals of one encoding, on the host.
-  std::vector<Wide> values(std::size_t k) const {
-    const auto copy = [](const auto& view) {
-      return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
-    };
-    const Run<Wide, Space>& run = runs[k];
-    if (run.codes.extent(0) == 0) {
-      const auto full = copy(run.full);
-      return {full.data(), full.data() + full.extent(0)};
-    }
-    const auto codes = copy(run.codes);
-    const auto scales = copy(run.scales);
-    std::vector<Wide> all(count);
-    for (std::size_t p = 0; p < parts_.size(); ++p)
-      for (std::size_t i = parts_[p].begin; i < (p + 1 < parts_.size() ? parts_[p + 1].begin : count); ++i)
-        all[i] =
-            static_cast<Wide>(codes(i)) * scales(parts_[p].group + (i - parts_[p].begin) / residual_group);
-    return all;
-  }
-
- private:
-  struct Part {
-    std::size_t begin, group;
-  };
-
-  static std::size_t groups_of(std::size_t n) { return (n + residual_group - 1) / residual_group; }
-
-  void allocate(Run<Wide, Space>& run, bool eight_bits) const {
-    if (!eight_bits) {
-      if (run.full.extent(0) != count) run.full = Kokkos::View<Wide*, Space>("wring::residuals", count);
-    } else if (run.codes.extent(0) != count || run.scales.extent(0) != groups_) {
-      run.codes = Kokkos::View<std::int8_t*, Space>("wring::residuals", count);
-      run.scales = Kokkos::View<Wide*, Space>("wring::residuals", groups_);
-    }
-  }
-
-  std::size_t group_of(std::size_t at) const {
-    auto part = std::upper_bound(parts_.begin(), parts_.end(), at,
-                                 [](std::size_t i, const Part& p) { return i < p.begin; });
-    --part;
-    if ((at - part->begin) % residual_group != 0)
-      throw CodecError("error feedback: a piece begins within a group of residuals");
-    return part->group + (at - part->begin) / residual_group;
-  }
-
-  std::vector<Part> parts_;
-  std::size_t groups_ = 0;
-};
-
 /// All of one tensor.
 template <class Wide, class Space> struct Tensor {
+  using Course = Residuals<Wide, Space>;
+
   std::size_t total = 0;
+  std::uint64_t shape = 0;  ///< Opening::shape
   std::uint64_t steps = 0;  ///< operations completed
+  std::uint64_t past = 0;   ///< a number for them, the same on all ranks
   Operation operation = Operation::sum;
-  std::map<std::uint64_t, Residuals<Wide, Space>> courses;
+  std::map<std::uint64_t, Course> courses;
   bool open = false;     ///< an operation is in flight
   bool encoded = false;  ///< and has encoded something
   bool damaged = false;  ///< one failed after that: some residuals are new, some old
+
+  /// What a course takes over from the others, now that operations move the tensor so. Nothing is owed twice, and no memory stays behind.
+  template <class T, class Exec>
+  void gather(const Exec& exec, Course& to, bool eight_bits, std::size_t item) {
+    for (auto& [key, course] : courses)
+      if (to.takes_from(course)) to.template take<T>(exec, course, eight_bits, {steps, item});
+    std::erase_if(courses, [&](const auto& entry) { return &entry.second != &to && entry.second.empty(); });
+  }
+
+  /// Calls `f(run)` for all that the next operation may pay back.
+  template <class F> void for_each_owed(const Course& to, F f) const {
+    for (const auto& run : to.runs) f(run);
+    for (const auto& [key, course] : courses)
+      if (to.takes_from(course))
+        for (std::size_t k = 0; k < std::min(course.alone, course.runs.size()); ++k) f(course.runs[k]);
+  }
 };
 
 template <class Wide, class Space> struct Memory {
@@ -155,9 +65,10 @@ template <class Wide, class Space> struct Memory {
     Tensor<Wide, Space>& tensor = *tensors[o.item];
     expect_same(tensor, o);
     rank = o.rank, ranks = o.ranks;
-    tensor.total = o.total, tensor.operation = o.operation;
+    tensor.total = o.total, tensor.shape = o.shape, tensor.operation = o.operation;
     Residuals<Wide, Space>& course = tensor.courses[course_of(o)];
     course.shape(o);
+    course.quantity = quantity_of(o);
     tensor.open = true, tensor.encoded = false;
     return tensor;
   }
@@ -185,6 +96,12 @@ template <class Wide, class Space> struct Memory {
   }
 
  private:
+  /// Sums are the same sums however they are moved; copies are of one rank.
+  static std::uint64_t quantity_of(const Opening& o) {
+    if (reduces(o.collective)) return 0;
+    return Hasher().add(o.collective).add(o.root).value();
+  }
+
   static void expect_same(const Tensor<Wide, Space>& t, const Opening& o) {
     if (t.open) throw InvalidArgument("another operation with this feedback state is in flight");
     if (t.damaged)
@@ -194,6 +111,10 @@ template <class Wide, class Space> struct Memory {
     if (t.total != o.total)
       throw InvalidArgument(sentence("tensor ", o.item, " has ", o.total, " elements, its feedback state ",
                                      t.total, ": reset() where shapes or their order have changed"));
+    if (t.shape != o.shape)
+      throw InvalidArgument(sentence("tensor ", o.item,
+                                     " has other extents than the one that its feedback "
+                                     "state is of: reset() where shapes or their order have changed"));
     if (t.operation != o.operation)
       throw InvalidArgument(sentence("the feedback state is one of a ", name_of(t.operation), ", not of a ",
                                      name_of(o.operation)));

@@ -3,11 +3,12 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,8 +26,9 @@
 namespace wring::inline v0::detail::feedback {
 
 inline constexpr std::string_view saved_magic = "wringefb";
-inline constexpr std::uint64_t saved_version = 1, saved_order = 0x0807060504030201;
+inline constexpr std::uint64_t saved_version = 2, saved_order = 0x0807060504030201;
 inline constexpr std::size_t saved_head = 5 * 8;  ///< magic, order, version, length, checksum
+inline constexpr std::uint64_t operations = 4;    ///< sum, mean, minimum, maximum
 
 static_assert(std::endian::native == std::endian::little, "wring: hosts are little endian");
 
@@ -125,6 +127,14 @@ template <class T> std::uint64_t element_code() {
   return code;
 }
 
+template <class Wide, class Space> void write_course(Writer& out, const Residuals<Wide, Space>& course) {
+  const auto begins = course.begins();
+  out.word(course.quantity).word(course.alone).word(course.first).word(course.count).word(begins.size());
+  for (const std::size_t begin : begins) out.word(begin);
+  out.word(course.runs.size());
+  for (const auto& run : course.runs) out.view(run.full), out.view(run.codes), out.view(run.scales);
+}
+
 template <class T, class Wide, class Space>
 std::vector<std::byte> save(const Memory<Wide, Space>& memory) {
   Writer out;
@@ -138,32 +148,70 @@ std::vector<std::byte> save(const Memory<Wide, Space>& memory) {
   for (const auto& t : memory.tensors) {
     out.word(t ? 1 : 0);
     if (!t) continue;
-    out.word(t->total).word(t->steps).word(static_cast<std::uint64_t>(t->operation)).word(t->courses.size());
-    for (const auto& [key, course] : t->courses) {
-      out.word(key).word(course.first).word(course.count).word(course.runs.size());
-      for (const auto& run : course.runs) out.view(run.full), out.view(run.codes), out.view(run.scales);
-    }
+    out.word(t->total).word(t->shape).word(t->steps).word(t->past);
+    out.word(static_cast<std::uint64_t>(t->operation));
+    const auto kept = [](const auto& entry) { return !entry.second.empty(); };
+    out.word(static_cast<std::uint64_t>(std::count_if(t->courses.begin(), t->courses.end(), kept)));
+    for (const auto& entry : t->courses)
+      if (kept(entry)) out.word(entry.first), write_course(out, entry.second);
   }
   return out.sealed();
 }
 
-template <class Wide, class Space> Residuals<Wide, Space> read_course(Reader& in, std::size_t total) {
+/// A number that must be below a limit.
+inline std::uint64_t word_below(Reader& in, std::uint64_t limit) {
+  const std::uint64_t x = in.word();
+  if (x >= limit) Reader::refuse("is damaged");
+  return x;
+}
+
+/// Arrays of the lengths that the course has, in the form that the state keeps.
+template <class Wide, class Space>
+Run<Wide, Space> read_run(Reader& in, const Residuals<Wide, Space>& course, bool eight_bits) {
+  Run<Wide, Space> run;
+  run.full = in.template view<Wide, Space>();
+  run.codes = in.template view<std::int8_t, Space>(), run.scales = in.template view<Wide, Space>();
+  const std::size_t full = run.full.extent(0), codes = run.codes.extent(0), scales = run.scales.extent(0);
+  const bool whole = eight_bits ? codes == course.count && scales == course.groups() && full == 0
+                                : full == course.count && codes == 0 && scales == 0;
+  if (!whole && full + codes + scales != 0) Reader::refuse("is damaged");
+  return run;
+}
+
+template <class Wide, class Space>
+Residuals<Wide, Space> read_course(Reader& in, std::size_t total, bool eight_bits) {
   Residuals<Wide, Space> course;
-  course.first = in.word(), course.count = in.word();
-  if (course.first > total || course.count > total - course.first) Reader::refuse("is damaged");
+  course.quantity = in.word(), course.alone = in.word();
+  const std::size_t first = in.word(), count = in.word();
+  if (first > total || count > total - first) Reader::refuse("is damaged");
+  std::vector<std::size_t> begins(in.count(8));
+  for (std::size_t& begin : begins) begin = in.word();
+  if (begins.empty() || begins[0] != 0 || !std::is_sorted(begins.begin(), begins.end()) ||
+      begins.back() > count)
+    Reader::refuse("is damaged");
+  course.shape(first, count, begins);
   const std::size_t runs = in.count(3 * 8);
-  for (std::size_t k = 0; k < runs; ++k) {
-    Run<Wide, Space>& run = course.runs.emplace_back();
-    run.full = in.template view<Wide, Space>();
-    run.codes = in.template view<std::int8_t, Space>(), run.scales = in.template view<Wide, Space>();
-    for (const std::size_t n : {run.full.extent(0), run.codes.extent(0)})
-      if (n != 0 && n != course.count) Reader::refuse("is damaged");
-  }
+  for (std::size_t k = 0; k < runs; ++k) course.runs.push_back(read_run(in, course, eight_bits));
   return course;
+}
+
+template <class Wide, class Space>
+std::unique_ptr<Tensor<Wide, Space>> read_tensor(Reader& in, bool eight_bits) {
+  auto t = std::make_unique<Tensor<Wide, Space>>();
+  t->total = in.word(), t->shape = in.word(), t->steps = in.word(), t->past = in.word();
+  t->operation = static_cast<Operation>(word_below(in, operations));
+  const std::size_t courses = in.count(7 * 8);
+  for (std::size_t k = 0; k < courses; ++k) {
+    const std::uint64_t key = in.word();
+    if (!t->courses.emplace(key, read_course<Wide, Space>(in, t->total, eight_bits)).second)
+      Reader::refuse("is damaged");
+  }
+  return t;
 }
 
 template <class T, class Wide, class Space>
 Memory<Wide, Space> restored(std::span<const std::byte> bytes, bool eight_bits) {
+  constexpr std::uint64_t most_ranks = std::numeric_limits<int>::max();
   Reader in(bytes);
   if (in.word() != element_code<T>())
     Reader::refuse(sentence("is of another element type, this one is of ", FloatTraits<T>::name));
@@ -172,18 +220,13 @@ Memory<Wide, Space> restored(std::span<const std::byte> bytes, bool eight_bits) 
                               : "has residuals in 8 bits, this one has them in full size");
   Memory<Wide, Space> memory;
   memory.eight_bits = eight_bits;
-  memory.rank = static_cast<int>(in.word()) - 1, memory.ranks = static_cast<int>(in.word());
+  memory.rank = static_cast<int>(word_below(in, most_ranks)) - 1;
+  memory.ranks = static_cast<int>(word_below(in, most_ranks));
+  if (memory.rank >= memory.ranks) Reader::refuse("is damaged");
   const std::size_t tensors = in.count(8);
   for (std::size_t i = 0; i < tensors; ++i) {
     memory.tensors.emplace_back();
-    if (in.word() == 0) continue;
-    auto& t = memory.tensors.back() = std::make_unique<Tensor<Wide, Space>>();
-    t->total = in.word(), t->steps = in.word(), t->operation = static_cast<Operation>(in.word());
-    const std::size_t courses = in.count(4 * 8);
-    for (std::size_t k = 0; k < courses; ++k) {
-      const std::uint64_t key = in.word();
-      t->courses[key] = read_course<Wide, Space>(in, t->total);
-    }
+    if (word_below(in, 2) != 0) memory.tensors.back() = read_tensor<Wide, Space>(in, eight_bits);
   }
   in.expect_end();
   return memory;

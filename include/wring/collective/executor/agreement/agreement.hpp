@@ -39,6 +39,13 @@ template <class Codec, class Link, class Exec> class Agreement {
     Hasher lengths, bounds, compressors;
     lengths.add(s_.tensors.size());
     compressor_hash_ = job.compressor_hash;
+    call_hash_ = Hasher()
+                     .add(job.task.collective)
+                     .add(job.task.root)
+                     .add(job.options.operation)
+                     .add(job.algorithm_hash)
+                     .add(job.choice_hash)
+                     .value();
     compressors.add(compressor_hash_);
     for (const auto& t : s_.tensors) {
       lengths.add(t.total).add(t.symmetric);
@@ -138,10 +145,29 @@ template <class Codec, class Link, class Exec> class Agreement {
   /// Takes over what all ranks' inputs are like.
   void adopt_magnitudes() {
     if (s_.tensors.size() == 1) {
-      if (s_.measures(0)) s_.tensors[0].magnitudes = heads_.head().magnitudes();
+      if (s_.compares(0)) s_.tensors[0].magnitudes = heads_.head().magnitudes();
       return;
     }
     for (std::size_t i = 0; i < s_.tensors.size(); ++i) s_.tensors[i].magnitudes = table_.entries()[i];
+  }
+
+  /// A number for the call, and for all ranks' inputs of a tensor, once they are adopted. The same on all ranks; it does not tell what was
+  /// called before.
+  std::uint64_t number_for(const Tensor<Codec>& t) const {
+    const Magnitudes& m = t.magnitudes;
+    return Hasher()
+        .add(call_hash_)
+        .add(t.codec_hash.value_or(compressor_hash_))
+        .add(bound_hash(t))
+        .add(m.max_abs)
+        .add(m.least)
+        .add(m.greatest)
+        .add(m.squares.high)
+        .add(m.squares.low)
+        .add(m.squares.index)
+        .add(m.survey.logarithm)
+        .add(m.sample)
+        .value();
   }
 
   int waits_for() const { return magnitudes_.running() ? magnitudes_.waits_for() : heads_.waits_for(); }
@@ -237,6 +263,7 @@ template <class Codec, class Link, class Exec> class Agreement {
       t.magnitudes = {};
       if (!t.bound) {
         survey(t);
+        look(t);
         continue;
       }
       if (!(t.bound->value >= 0) || !std::isfinite(t.bound->value))
@@ -252,12 +279,19 @@ template <class Codec, class Link, class Exec> class Agreement {
         if constexpr (RememberingCompressor<Codec, Exec>)
           t.magnitudes.max_abs = t.codec->greatest(s_.exec, t.magnitudes.max_abs);
       }
+      look(t);
     }
-    if (s_.tensors.size() == 1 && s_.measures(0)) {
+    if (s_.tensors.size() == 1 && s_.compares(0)) {
       const auto& bound = s_.tensors[0].bound;
-      head_.set_input(s_.tensors[0].magnitudes, bound ? bound->kind : Bound::Kind::rms);
+      const auto unbounded = s_.measures(0) ? Bound::Kind::rms : Bound::Kind::absolute;
+      head_.set_input(s_.tensors[0].magnitudes, bound ? bound->kind : unbounded);
     }
     return {};
+  }
+
+  /// Compressors that remember tell what they have been through by what the inputs were like.
+  void look(Tensor<Codec>& t) {
+    if constexpr (RememberingCompressor<Codec, Exec>) t.magnitudes.sample = sample<T>(s_.exec, t.in);
   }
 
   /// Where no bound is asked for, a compressor may want to see the values all the same.
@@ -281,7 +315,7 @@ template <class Codec, class Link, class Exec> class Agreement {
   NoData nothing_;
   Head head_;
   std::unique_ptr<Buffer<typename MessageSpace<Exec>::type>> workspace_;
-  std::uint64_t compressor_hash_ = 0;  ///< of the operation's
+  std::uint64_t compressor_hash_ = 0, call_hash_ = 0;  ///< of the operation's; of collective and plan
   int channel_ = 0;
   bool grouped_ = false;  ///< the second exchange has begun
 };

@@ -105,7 +105,8 @@ template <class Codec, class Link, class Exec> class Ahead {
 
  private:
   using Space = typename S::Space;
-  static constexpr bool able = MeasuringCompressor<Codec, Exec> && !S::staged;
+  static constexpr bool able =
+      MeasuringCompressor<Codec, Exec> && !RememberingCompressor<Codec, Exec> && !S::staged;
 
   void encode(std::size_t segment, int block) {
     std::size_t count = 0, most = 0;

@@ -77,7 +77,7 @@ struct Head {
         std::uint64_t high, low;
       } squares = {0, 0};
     };
-    std::int32_t index = 0;
+    std::int32_t index = 0;  ///< of the squares; else the sample
     std::int8_t kind = 0, special_values = 0;
     Survey survey;
   } input;
@@ -100,6 +100,7 @@ struct Head {
       input.squares.high = m.squares.high, input.squares.low = m.squares.low, input.index = m.squares.index;
     } else {
       input.range.least = m.least, input.range.greatest = m.greatest;
+      input.index = static_cast<std::int32_t>(m.sample);
     }
   }
 
@@ -111,6 +112,7 @@ struct Head {
       m.squares = {input.squares.high, input.squares.low, input.index};
     } else {
       m.least = input.range.least, m.greatest = input.range.greatest;
+      m.sample = static_cast<std::uint32_t>(input.index);
     }
     return m;
   }

@@ -74,12 +74,13 @@ struct Magnitudes {
   std::uint64_t special_values =
       0;  ///< 1: there are NaN or infinities; looked for where the compressor sums words
   Survey survey;
-  std::int16_t unused[3] = {};  ///< every byte travels
+  std::int16_t unused = 0;   ///< every byte travels
+  std::uint32_t sample = 0;  ///< a number for some of the values; looked at where the compressor remembers
 
   void merge(const Magnitudes& other) {
     max_abs = std::max(max_abs, other.max_abs), special_values |= other.special_values;
     least = std::min(least, other.least), greatest = std::max(greatest, other.greatest);
-    squares.merge(other.squares), survey.merge(other.survey);
+    squares.merge(other.squares), survey.merge(other.survey), sample += other.sample;
   }
 };
 
@@ -213,6 +214,36 @@ template <class T, class Exec> bool has_special_values(const Exec& exec, std::sp
                             Kokkos::BOr<int>(found));
   exec.fence("wring::measure");
   return found != 0;
+}
+
+/// Adds up numbers for values at equal distances, each with its place.
+template <class T> struct SampleValues {
+  static constexpr std::size_t most = 256;
+  const T* values;
+  std::size_t stride;
+
+  KOKKOS_FUNCTION void operator()(std::size_t k, std::uint32_t& sum) const {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(values + k * stride);
+    std::uint64_t h = k + 1;
+    for (std::size_t b = 0; b < sizeof(T); ++b) {
+      h = (h ^ bytes[b]) * 0x9e3779b97f4a7c15u;
+      h ^= h >> 29;
+    }
+    sum += static_cast<std::uint32_t>(h >> 16);
+  }
+};
+
+/// A number for the bits of up to 256 values, spread over all of them. Synchronises.
+template <class T, class Exec> std::uint32_t sample(const Exec& exec, std::span<const T> values) {
+  const std::size_t stride = std::max<std::size_t>(1, values.size() / SampleValues<T>::most);
+  const std::size_t count = std::min(values.size(), SampleValues<T>::most);
+  std::uint32_t sum = 0;
+  if (count > 0)
+    Kokkos::parallel_reduce("wring::measure",
+                            Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, count),
+                            SampleValues<T>{values.data(), stride}, sum);
+  exec.fence("wring::measure");
+  return sum;
 }
 
 /// Measures on `exec`; `workspace` is host-accessible memory that the caller keeps between calls. Synchronises.
