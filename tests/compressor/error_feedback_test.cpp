@@ -2,9 +2,13 @@
 // Error feedback: what each encoding loses is kept and made good; the state is kept whole, or refused.
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -16,6 +20,8 @@
 #include <wring/compressor/gradient.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/lossless.hpp>
+#include <wring/compressor/threshold.hpp>
+#include <wring/compressor/top_k.hpp>
 #include <wring/testing/compressor_laws.hpp>
 #include <wring/view.hpp>
 
@@ -49,6 +55,42 @@ struct Whole {
     if (!x.empty()) std::memcpy(x.data(), bytes.data(), bytes.size());
   }
 };
+
+/// Works in one execution space alone.
+struct HostOnly {
+  using value_type = float;
+  template <class Exec> static constexpr bool here = std::same_as<Exec, Kokkos::DefaultHostExecutionSpace>;
+  Identity identity() const { return {"host_only", 1, {}}; }
+  std::size_t max_compressed_bytes(std::size_t n) const { return 4 * n; }
+  void prepare(const Agreed&) {}
+  template <class Exec>
+    requires here<Exec>
+  std::size_t compress(const Exec&, std::span<const float> x, std::span<std::byte>, const Context&) {
+    return 4 * x.size();
+  }
+  template <class Exec>
+    requires here<Exec>
+  void decompress(const Exec&, std::span<const std::byte>, std::span<float>, const Context&) {}
+};
+/// The same in every space, with abilities in one alone.
+struct AbleOnHost : HostOnly {
+  std::size_t compress(const auto&, std::span<const float> x, std::span<std::byte>, const Context&) {
+    return 4 * x.size();
+  }
+  void decompress(const auto&, std::span<const std::byte>, std::span<float>, const Context&) {}
+  template <class Exec>
+    requires here<Exec>
+  void decompress_add(const Exec&, std::span<const std::byte>, std::span<float>, const Context&) {}
+  template <class Exec>
+    requires here<Exec>
+  void inspect(const Exec&, std::span<const float>, const Context&) {}
+  template <class Exec>
+    requires here<Exec>
+  double survey(const Exec&, std::span<const float>, double) const {
+    return 1;
+  }
+};
+struct Elsewhere {};  ///< an execution space
 
 /// One encoding after the other of a rank's own values, without a collective.
 template <class Inner> struct Alone {
@@ -155,9 +197,27 @@ TEST_CASE("feedback: abilities are those of the compressor inside", "[compressor
   static_assert(FixedSizeCompressor<B> && AddingCompressor<B> && !BoundedCompressor<B> &&
                 !PreparedCompressor<B>);
   static_assert(LosslessCompressor<ErrorFeedback<Lossless<float>>> && !LosslessCompressor<E>);
-  detail::explain_compressor<E>(), detail::explain_compressor<B>();
+  static_assert(WideFormCompressor<E> && !WideFormCompressor<ErrorFeedback<TopK<float>>>);
+  static_assert(Compressor<ErrorFeedback<HostOnly>> && !Compressor<ErrorFeedback<HostOnly>, Elsewhere>);
+  using A = ErrorFeedback<AbleOnHost>;
+  static_assert(AddingCompressor<A> && InspectingCompressor<A> && SurveyingCompressor<A>);
+  static_assert(Compressor<A, Elsewhere> && !AddingCompressor<A, Elsewhere> &&
+                !InspectingCompressor<A, Elsewhere> && !SurveyingCompressor<A, Elsewhere>);
+  detail::explain_compressor<E>(), detail::explain_compressor<B>(), detail::explain_compressor<A>();
   FeedbackState<float> state;
   CHECK(B({}, state).identity().options.starts_with("block_scaled version=1 element=float bits=2"));
+}
+
+TEST_CASE("feedback: scratch memory is what the calls need", "[compressor][feedback]") {
+  FeedbackState<float> full, small(ResidualStorage::eight_bits);
+  const TopK<float> select({.k = 1});
+  CHECK(ErrorFeedback(select, full).scratch_bytes(1024) == 4096);  // values with what is owed to them
+  CHECK(ErrorFeedback(select, small).scratch_bytes(1024) == 8192);
+  CHECK(ErrorFeedback(Lossless<float>(), small).scratch_bytes(1024) == 0);
+  const Grid<float> grid;
+  const std::size_t pieces = grid.max_compressed_bytes(1024) + grid.max_combined_bytes(1024, 2);
+  const std::size_t both = ErrorFeedback(grid, full).scratch_bytes(1024);
+  CHECK((both >= 8192 + pieces && both < 8192 + pieces + 128));
 }
 
 TEST_CASE("feedback: one encoding, by hand", "[compressor][feedback]") {
@@ -557,9 +617,136 @@ TEST_CASE("feedback: a group that grows leaves nothing behind", "[compressor][fe
       INFO(algorithm.name() << describe(outcomes));
       REQUIRE(all_ok(outcomes));
       balance.add(inputs, results[0], 1);
-      REQUIRE(balance.gap() < 4);  // no more than four encodings are in a result, each of which chops less than 1
+      REQUIRE(balance.gap() <
+              4);  // no more than four encodings are in a result, each of which chops less than 1
     }
   }
+}
+
+TEST_CASE("feedback: with an entropy stage, the bits and debts of Grid", "[compressor][feedback]") {
+  for (const ResidualStorage storage : {ResidualStorage::full, ResidualStorage::eight_bits}) {
+    FeedbackTeam<Grid<double>> grid(5, Ring{}, mean, {}, storage);
+    FeedbackTeam<EntropyGrid<double>> coded(5, Ring{}, mean, {}, storage);
+    for (std::uint64_t t = 0; t < 4; ++t) {
+      const auto inputs = inputs_of<double>(5, 3000, t);
+      REQUIRE(all_ok(grid.step(inputs, absolute(0.2))));
+      REQUIRE(all_ok(coded.step(inputs, absolute(0.2))));
+      for (std::size_t r = 0; r < 5; ++r) {
+        REQUIRE(same_bits(coded.results[r], grid.results[r]));
+        for (const int encoding : {0, 1})
+          REQUIRE(coded.states[r].residuals(0, encoding) == grid.states[r].residuals(0, encoding));
+      }
+    }
+  }
+}
+
+TEST_CASE("feedback: with a threshold, what is not sent adds up until it is", "[compressor][feedback]") {
+  for (const Operation operation : {sum, mean}) {
+    const double factor = operation == mean ? 3 : 1;
+    FeedbackTeam<Threshold<double>> bounded(3, Direct{}, operation),
+        chosen(3, Direct{}, operation, Threshold<double>({.threshold = 1.5}));
+    Balance<double> one, other;
+    for (std::uint64_t t = 0; t < 30; ++t) {
+      const auto inputs = inputs_of<double>(3, 700, t % 7);
+      REQUIRE(all_ok(bounded.step(inputs, absolute(0.5))));
+      REQUIRE(all_ok(chosen.step(inputs)));
+      one.add(inputs, bounded.results[0], factor), other.add(inputs, chosen.results[0], factor);
+    }
+    CHECK((one.worst <= factor * 0.5 && one.gap() <= factor * 0.5));
+    CHECK(other.worst > 0.5);
+    CHECK(other.gap() <= 3 * 1.5);
+    CHECK(other.gap(all_residuals(chosen, 700)) < 1e-11);
+  }
+}
+
+// Residuals are float; what each result loses in its own rounding is not made good.
+TEST_CASE("feedback: 16-bit values", "[compressor][feedback]") {
+  FeedbackTeam<Grid<half_t>> team(3, Ring{}, mean);
+  Balance<half_t> balance;
+  constexpr int steps = 40;
+  for (std::uint64_t t = 0; t < steps; ++t) {
+    const auto inputs = inputs_of<half_t>(3, 700, t % 7);
+    REQUIRE(all_ok(team.step(inputs, absolute(0.25))));
+    REQUIRE(team.one_answer());
+    balance.add(inputs, team.results[0], 3);
+  }
+  double greatest = 0;
+  for (const double x : balance.exact) greatest = std::max(greatest, std::fabs(x));
+  CHECK(balance.worst <= 3 * 0.25);
+  CHECK(balance.gap() <=
+        3 * 0.25 + 3 * steps * FloatTraits<half_t>::unit_roundoff * 8);  // results are below 8
+  CHECK(greatest > 10 * balance.gap());
+}
+
+// Links for which another way is best each time, and on one of which nothing is encoded.
+TEST_CASE("feedback: with Automatic, whatever is chosen", "[compressor][feedback]") {
+  using Codec = ErrorFeedback<Whole>;
+  constexpr std::size_t n = 3000, ranks = 4;
+  InProcess world(4);
+  std::deque<FeedbackState<double>> states(ranks);
+  std::deque<Allreduce<Codec, InProcessTransport, Automatic>> ops;
+  for (const auto& [bandwidth, latency] :
+       {std::pair(1e6, 1e-9), std::pair(1e7, 1e-3), std::pair(1e14, 1e-9)}) {
+    Machine m = typical_node();
+    m.bandwidth = bandwidth, m.latency = latency;
+    for (std::size_t r = 0; r < ranks; ++r)
+      ops.emplace_back(Codec({}, states[r]), world.link(static_cast<int>(r)), Automatic(m));
+  }
+  Balance<double> balance;
+  std::set<std::string> chosen;
+  for (std::size_t t = 0; t < 18; ++t) {
+    const auto inputs = inputs_of<double>(4, n, t);
+    PerRank<double> results = inputs;
+    const auto outcomes = on_all_ranks(world, [&](int rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      return ops[t % 3 * ranks + r].start(Exec{}, Values<double>(results[r].data(), n));
+    });
+    INFO(describe(outcomes));
+    REQUIRE(all_ok(outcomes));
+    for (const auto& result : results) REQUIRE(same_bits(result, results[0]));
+    const std::string reason = outcomes[0].report.reason.str();
+    chosen.insert(outcomes[0].report.algorithm.str() + reason.substr(0, reason.find(',')));
+    balance.add(inputs, results[0], 1);
+    REQUIRE(balance.gap() < 8);
+  }
+  CHECK(chosen.size() >= 2);
+}
+
+// Grid's sums do not depend on what is beside them: a tensor of a group has the bits that it has alone, of its own compressor.
+TEST_CASE("feedback: tensors of a group with compressors of their own", "[compressor][feedback]") {
+  using Codec = ErrorFeedback<Grid<double>>;
+  using Op = Allreduce<Codec, InProcessTransport, Ring>;
+  constexpr std::size_t n = 1300, ranks = 3;
+  const Grid<double> coarse({.step = Grid<double>::StepKind::power_of_two});
+  InProcess world(3);
+  std::deque<FeedbackState<double>> states(ranks), first(ranks), second(ranks);
+  std::deque<Op> groups, firsts, seconds;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    InProcessTransport& link = world.link(static_cast<int>(r));
+    groups.emplace_back(Codec({}, states[r]), link, Ring{});
+    firsts.emplace_back(Codec({}, first[r]), link, Ring{});
+    seconds.emplace_back(Codec(coarse, second[r]), link, Ring{});
+  }
+  for (std::uint64_t t = 0; t < 5; ++t) {
+    PerRank<double> a = inputs_of<double>(3, n, t), b = inputs_of<double>(3, n, t + 20), c = a, d = b;
+    const auto view = [](PerRank<double>& of, int r) {
+      return Values<double>(of[static_cast<std::size_t>(r)].data(), n);
+    };
+    const auto of = [&](std::deque<Op>& ops, int r) -> Op& { return ops[static_cast<std::size_t>(r)]; };
+    const auto outcomes = on_all_ranks(world, [&](int r) {
+      const Codec own(coarse, states[static_cast<std::size_t>(r)]);
+      return of(groups, r).start(
+          Exec{}, group(item(view(a, r), absolute(0.1)), item(view(b, r), absolute(0.3)).with(own)));
+    });
+    INFO(describe(outcomes));
+    REQUIRE(all_ok(outcomes));
+    REQUIRE(all_ok(on_all_ranks(
+        world, [&](int r) { return of(firsts, r).start(Exec{}, group(item(view(c, r), absolute(0.1)))); })));
+    REQUIRE(all_ok(on_all_ranks(
+        world, [&](int r) { return of(seconds, r).start(Exec{}, group(item(view(d, r), absolute(0.3)))); })));
+    for (std::size_t r = 0; r < ranks; ++r) REQUIRE((same_bits(a[r], c[r]) && same_bits(b[r], d[r])));
+  }
+  CHECK(states[0].steps(1) == 5);
 }
 
 // ---- the state ----
@@ -568,8 +755,8 @@ TEST_CASE("feedback: states of two runs do not mix", "[compressor][feedback]") {
   using Codec = BlockScaled<float, 2>;
   for (const bool bounded : {false, true}) {
     const auto run = [&](auto inner, bool turned) {
-      FeedbackTeam<decltype(inner)> one(4, RecursiveDoubling{}, sum, inner), other(4, RecursiveDoubling{}, sum, inner),
-          mixed(4, RecursiveDoubling{}, sum, inner);
+      FeedbackTeam<decltype(inner)> one(4, RecursiveDoubling{}, sum, inner),
+          other(4, RecursiveDoubling{}, sum, inner), mixed(4, RecursiveDoubling{}, sum, inner);
       const std::optional<Bound> bound = bounded ? std::optional<Bound>(absolute(0.3)) : std::nullopt;
       auto inputs = inputs_of<float>(4, 1500, 1);
       REQUIRE(all_ok(one.step(inputs, bound)));
@@ -593,9 +780,11 @@ TEST_CASE("feedback: a tensor that has changed its shape is refused", "[compress
   InProcess world(2);
   std::deque<FeedbackState<double>> states(2);
   std::deque<Allreduce<Codec, InProcessTransport, Ring>> ops;
-  for (int r = 0; r < 2; ++r) ops.emplace_back(Codec({}, states[static_cast<std::size_t>(r)]), world.link(r), Ring{});
+  for (int r = 0; r < 2; ++r)
+    ops.emplace_back(Codec({}, states[static_cast<std::size_t>(r)]), world.link(r), Ring{});
   const auto step = [&](const Matrix& a, const Matrix& b) {
-    return on_all_ranks(world, [&](int r) { return ops[static_cast<std::size_t>(r)].start(Exec{}, r == 0 ? a : b); });
+    return on_all_ranks(
+        world, [&](int r) { return ops[static_cast<std::size_t>(r)].start(Exec{}, r == 0 ? a : b); });
   };
   CHECK(all_ok(step(Matrix("a", 20, 30), Matrix("b", 20, 30))));
   const auto turned = step(Matrix("a", 30, 20), Matrix("b", 30, 20));

@@ -26,5 +26,6 @@ template std::size_t Narrowed::compress(const Device&, std::span<const float>, s
                                         const wring::Context&);
 template void Narrowed::decompress(const Device&, std::span<const std::byte>, std::span<float>,
                                    const wring::Context&);
+template void Narrowed::begin(const Device&, std::uint64_t);
 template double Narrowed::greatest(const Device&, double) const;
 template class wring::FeedbackState<float, Device::memory_space>;

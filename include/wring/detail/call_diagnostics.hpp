@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <wring/collective/group.hpp>
+#include <wring/compressor/concept.hpp>
 #include <wring/transport/concept.hpp>
 #include <wring/view/kinds.hpp>
 
@@ -79,12 +80,22 @@ template <class Codec, class Exec, class In, class Out, class Own>
 struct ItemsOf<Codec, Exec, std::vector<Item<In, Out, Own>>>
     : ItemsOf<Codec, Exec, std::tuple<Item<In, Out, Own>>> {};
 
+/// Whether a compressor that works on the default host space does so where the call is to run.
+template <class Codec, class Exec> constexpr bool explain_space() {
+  constexpr bool works = !Compressor<Codec> || Compressor<Codec, Exec>;
+  static_assert(works,
+                "wring: the compressor does not work in this execution space: its compress and decompress "
+                "do not take it (EntropyGrid and Gradient are for hosts)");
+  return works;
+}
+
 /// Whether a call can be compiled further; a sentence, where it cannot. `Items`: as the user holds them.
 template <class Codec, class Exec, class Items> constexpr bool explain_call() {
   constexpr bool has_exec = Kokkos::is_execution_space_v<Exec>;
   static_assert(has_exec, "wring: the first argument must be a Kokkos execution space instance");
   if constexpr (has_exec)
-    return ItemsOf<Codec, Exec, decltype(plain_items<Exec>(std::declval<Items&>()))>::fit();
+    return explain_space<Codec, Exec>() &&
+           ItemsOf<Codec, Exec, decltype(plain_items<Exec>(std::declval<Items&>()))>::fit();
   else
     return false;
 }
