@@ -8,7 +8,7 @@
 
 namespace wring::inline v0 {
 
-/// Options of a collective. All but `step` must be equal on all ranks; a difference is reported on every rank.
+/// Options of a collective. They must be equal on all ranks; a difference is reported on every rank.
 /// `Automatic` chooses `segment_bytes`, `depth` and `ride_along_bytes` by itself where they are left as they are here.
 struct Options {
   Operation operation = Operation::sum;
@@ -18,8 +18,9 @@ struct Options {
   /// Data of up to this many bytes travel with the agreement: the vector, where it can be summed on the way (64 KiB at most), else
   /// everybody's together (16 KiB at most). 0: none.
   std::size_t ride_along_bytes = 2048;
-  bool confirm = false;    ///< one exchange more at the end: a failure anywhere is an error everywhere
-  std::uint64_t step = 0;  ///< the user's step number, handed to the compressor
+  bool confirm = false;  ///< one exchange more at the end: a failure anywhere is an error everywhere
+  std::uint64_t step =
+      0;  ///< the user's step number, handed to the compressor: what it draws at random depends on it
 
   friend bool operator==(const Options&, const Options&) = default;
 };

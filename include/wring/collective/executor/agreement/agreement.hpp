@@ -73,6 +73,7 @@ template <class Codec, class Link, class Exec> class Agreement {
                   .add(o.depth)
                   .add(o.ride_along_bytes)
                   .add(o.confirm)
+                  .add(o.step)
                   .add(job.choice_hash)
                   .value(),
               rank);

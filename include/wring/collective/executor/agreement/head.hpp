@@ -48,7 +48,7 @@ inline constexpr std::array<const char*, field_count> field_names = {
     "error bound (or scale)",
     "algorithm",
     "node layout, or machine of Automatic",
-    "options (segments, riding along, confirm)"};
+    "options (segments, riding along, confirm, step)"};
 
 /// The 256 bytes that open every operation. Their size, their meaning and the pattern of their exchange are the same in every
 /// version of the library. A merge keeps the least and the greatest value of each field with their ranks.
