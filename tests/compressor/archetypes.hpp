@@ -45,6 +45,13 @@ enum class Without {
   scratch_bytes_const,
   fallback_blocks,
   inspect,
+  survey,
+  survey_const,
+  compress_and_measure,
+  accumulate_values,
+  accumulate_pieces,
+  accumulates,
+  accumulates_const,
   open,
   begin,
   close,
@@ -169,6 +176,27 @@ struct Able : Minimal<lacks>, std::conditional_t<lacks == Without::sums_words, S
   template <class Exec>
     requires(lacks != Without::inspect)
   void inspect(const Exec&, std::span<const V>, const Context&);
+
+  template <class Exec>
+    requires(lacks != Without::survey && lacks != Without::survey_const)
+  double survey(const Exec&, std::span<const V>, double) const;
+  template <class Exec>
+    requires(lacks == Without::survey_const)
+  double survey(const Exec&, std::span<const V>, double);
+  template <class Exec>
+    requires(lacks != Without::compress_and_measure)
+  Size compress_and_measure(const Exec&, std::span<const V>, Space, const Context&, double&);
+
+  template <class Exec>
+    requires(lacks != Without::accumulate_values)
+  Size accumulate(const Exec&, std::span<const V>, Bytes, Space, std::span<V>, const Context&);
+  template <class Exec>
+    requires(lacks != Without::accumulate_pieces)
+  Size accumulate(const Exec&, Bytes, Bytes, Space, std::span<V>, const Context&);
+  bool accumulates() const
+    requires(lacks != Without::accumulates && lacks != Without::accumulates_const);
+  bool accumulates()
+    requires(lacks == Without::accumulates_const);
 
   void open(const wring::Opening&)
     requires(lacks != Without::open);

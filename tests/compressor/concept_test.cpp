@@ -43,6 +43,15 @@ constexpr bool breaks_scratch(Without x) {
 }
 constexpr bool breaks_counts(Without x) { return breaks_compressor(x) || x == Without::fallback_blocks; }
 constexpr bool breaks_inspecting(Without x) { return breaks_compressor(x) || x == Without::inspect; }
+constexpr bool breaks_surveying(Without x) {
+  return breaks_prepared(x) || between(x, Without::survey, Without::survey_const);
+}
+constexpr bool breaks_measuring(Without x) {
+  return breaks_anticipating(x) || x == Without::compress_and_measure;
+}
+constexpr bool breaks_accumulating(Without x) {
+  return breaks_combining(x) || between(x, Without::accumulate_values, Without::accumulates_const);
+}
 constexpr bool breaks_remembering(Without x) {
   return breaks_compressor(x) || between(x, Without::open, Without::greatest_const);
 }
@@ -61,6 +70,9 @@ template <Without lacks> constexpr bool breaks_exactly() {
   static_assert(ScratchCompressor<A> == !breaks_scratch(lacks));
   static_assert(CountsFallbacks<A> == !breaks_counts(lacks));
   static_assert(InspectingCompressor<A> == !breaks_inspecting(lacks));
+  static_assert(SurveyingCompressor<A> == !breaks_surveying(lacks));
+  static_assert(MeasuringCompressor<A> == !breaks_measuring(lacks));
+  static_assert(AccumulatingCompressor<A> == !breaks_accumulating(lacks));
   static_assert(RememberingCompressor<A> == !breaks_remembering(lacks));
   static_assert(Compressor<Minimal<lacks>> == !breaks_compressor(lacks));
   return true;
@@ -80,7 +92,8 @@ static_assert(!FinishingCompressor<Minimal<>> && !AddingCompressor<Minimal<>> &&
               !FixedSizeCompressor<Minimal<>>);
 static_assert(!ScratchCompressor<Minimal<>> && !CountsFallbacks<Minimal<>> &&
               !InspectingCompressor<Minimal<>>);
-static_assert(!RememberingCompressor<Minimal<>>);
+static_assert(!RememberingCompressor<Minimal<>> && !SurveyingCompressor<Minimal<>>);
+static_assert(!MeasuringCompressor<Minimal<>> && !AccumulatingCompressor<Minimal<>>);
 static_assert(!Compressor<int> && !Compressor<void*>);
 
 }  // namespace

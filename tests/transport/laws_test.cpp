@@ -5,6 +5,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <span>
@@ -28,7 +29,9 @@ enum class Fault {
   truncation_stops_it,
   completes_early,
   cancel_does_nothing,
-  refuses_cancel
+  refuses_cancel,
+  sums_without_carries,
+  reports_half_of_a_sum
 };
 
 /// A transport with one fault, which one law at least must notice.
@@ -39,7 +42,7 @@ class Faulty {
     wring::InProcessTransport::Request inner;
     std::span<std::byte> bytes;
     std::size_t room = 0;
-    bool receives = false;
+    bool receives = false, sums = false;
   };
 
   Faulty(wring::InProcessTransport& link, Fault fault) : link_(link), fault_(fault) {}
@@ -62,6 +65,12 @@ class Faulty {
     return {link_.receive(peer, channel, bytes), bytes, bytes.size(), true};
   }
 
+  Request sum_words(std::span<std::uint64_t> words) {
+    if (fault_ == Fault::sums_without_carries)
+      for (std::uint64_t& word : words) word &= ~std::uint64_t{0} >> 2;
+    return {link_.sum_words(words), {}, 0, false, true};
+  }
+
   std::optional<std::size_t> test(Request& request) {
     if (fault_ == Fault::completes_early && request.receives && request.room == 50) {
       link_.cancel(request.inner);
@@ -73,6 +82,7 @@ class Faulty {
     }
     try {
       auto length = link_.test(request.inner);
+      if (length && request.sums && fault_ == Fault::reports_half_of_a_sum) *length /= 2;
       if (length && request.receives) damage(request, *length);
       return length;
     } catch (const wring::TransportError&) {
@@ -119,7 +129,8 @@ TEST_CASE("transport laws: each fault is noticed", "[transport]") {
   const Fault fault = GENERATE(Fault::swaps_messages, Fault::ignores_channels, Fault::drops_a_message,
                                Fault::flips_a_byte, Fault::writes_beyond, Fault::reports_the_room,
                                Fault::hides_truncation, Fault::truncation_stops_it, Fault::completes_early,
-                               Fault::cancel_does_nothing, Fault::refuses_cancel);
+                               Fault::cancel_does_nothing, Fault::refuses_cancel,
+                               Fault::sums_without_carries, Fault::reports_half_of_a_sum);
   const auto failures = failures_with(fault);
   CAPTURE(static_cast<int>(fault), failures);
   CHECK_FALSE(failures.empty());

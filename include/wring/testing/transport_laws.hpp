@@ -38,7 +38,9 @@ struct TransportLawOptions {
 ///
 /// The laws: messages of a pair and channel arrive in order; channels are independent; any length from 0 to 1 MiB, at any address; a
 /// longer receive reports the length and leaves the rest of its bytes alone; a shorter one is a TransportError and harms nothing else;
-/// many messages in flight, tested in any order; a receive without a message can be cancelled and takes none later.
+/// many messages in flight, tested in any order; a receive without a message can be cancelled and takes none later. Of a
+/// `WordSummingTransport` also: sums of words are those of all ranks modulo 2^64, in the order of their starts, beside messages and in any
+/// order of tests; one that is given up still counts for the others.
 template <Transport Link>
 class TransportLaws {
  public:
@@ -92,12 +94,15 @@ class TransportLaws {
     std::size_t mine = 0;    ///< bytes that the transport may have written: none until something has arrived
     typename Link::Request request;
     std::vector<std::byte> bytes;
+    std::vector<std::uint64_t> words{};  ///< of a sum: `length` bytes, `peer` is this rank
+    bool sums = false, given_up = false;
   };
 
   struct Law {
     const char* name;
     void (TransportLaws::*start)(int peer);
     int stages = 1;
+    bool of_all = false;  ///< started once for all peers, even if there are none
   };
 
   static constexpr std::byte untouched{0xa5};
@@ -173,7 +178,23 @@ class TransportLaws {
     }
   }
 
-  static constexpr std::array<Law, 7> laws{{
+  static constexpr std::array<std::size_t, 5> words_of_sums{3, 1000, 0, 1, 70000};
+
+  void words_are_summed(int /*peer*/) {
+    if constexpr (WordSummingTransport<Link>) {
+      for (int k = 0; k < static_cast<int>(words_of_sums.size()); ++k) {
+        sum(10 * stage_ + k, words_of_sums[static_cast<std::size_t>(k)]);
+        for (int peer = 0; k % 2 == 0 && peer < link_->size(); ++peer) {
+          if (peer == link_->rank()) continue;
+          send(peer, channel(), k, 500);
+          receive(peer, channel(), k, 500, 500);
+        }
+      }
+      if (stage_ == 1 && link_->rank() == 0) give_up_sum();
+    }
+  }
+
+  static constexpr std::array<Law, 8> laws{{
       {"messages arrive in order", &TransportLaws::messages_arrive_in_order},
       {"channels are independent", &TransportLaws::channels_are_independent, 3},
       {"any length arrives", &TransportLaws::any_length_arrives},
@@ -181,6 +202,7 @@ class TransportLaws {
       {"shorter receives fail alone", &TransportLaws::shorter_receives_fail_alone},
       {"many may be in flight", &TransportLaws::many_may_be_in_flight},
       {"receives can be cancelled", &TransportLaws::receives_can_be_cancelled, 2},
+      {"words are summed", &TransportLaws::words_are_summed, 2, true},
   }};
 
   static std::size_t lengths_of_order(int i) { return static_cast<std::size_t>(i * 7919 % 3001); }
@@ -188,6 +210,7 @@ class TransportLaws {
 
   void start_stage() {
     started_ = true;
+    if (laws[law_].of_all) return (this->*laws[law_].start)(-1);
     for (int peer = 0; peer < link_->size(); ++peer) {
       if (peer != link_->rank()) (this->*laws[law_].start)(peer);
     }
@@ -225,6 +248,40 @@ class TransportLaws {
     m.in_flight = true;
   }
 
+  void sum(int number, std::size_t count) {
+    Message& m = prepare(false, link_->rank(), 0, number, count * sizeof(std::uint64_t), 0);
+    m.sums = true, m.words.resize(count);
+    for (std::size_t i = 0; i < count; ++i) m.words[i] = word_of(link_->rank(), number, i);
+    m.request = link_->sum_words(std::span<std::uint64_t>(m.words));
+    m.in_flight = true;
+  }
+
+  /// A large number: sums of them wrap.
+  static std::uint64_t word_of(int rank, int number, std::size_t i) {
+    return (static_cast<std::uint64_t>(rank + 1) << 61) +
+           (i + 1) * (0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(number * 100 + rank));
+  }
+
+  void check_sum(const Message& m, std::size_t length) {
+    if (length != m.length) fail(describe(m) + " reports " + std::to_string(length) + " bytes");
+    for (std::size_t i = 0; i < m.words.size(); ++i) {
+      std::uint64_t expected = 0;
+      for (int rank = 0; rank < link_->size(); ++rank) expected += word_of(rank, m.number, i);
+      if (m.words[i] != expected) return fail(describe(m) + " has a wrong word " + std::to_string(i));
+    }
+  }
+
+  /// The second sum of this stage, given up unless it has completed or the transport refuses: nothing more is written to it.
+  void give_up_sum() {
+    for (Message& m : messages_) {
+      if (!m.sums || m.number != 11) continue;
+      test(m);
+      if (!m.in_flight || !link_->cancel(m.request)) return;
+      m.in_flight = false, m.given_up = true;
+      std::fill(m.words.begin(), m.words.end(), std::uint64_t{0});
+    }
+  }
+
   std::uint64_t seed(const Message& m) const {
     const int from = m.sends ? link_->rank() : m.peer, to = m.sends ? m.peer : link_->rank();
     std::uint64_t result = 1;
@@ -244,11 +301,11 @@ class TransportLaws {
       if (!length) return;
       m.in_flight = false;
       m.mine = std::min(m.length, m.room);
-      check(m, *length);
+      m.sums ? check_sum(m, *length) : check(m, *length);
     } catch (const std::exception& error) {
       m.in_flight = false;
       m.mine = m.room;
-      if (dynamic_cast<const TransportError*>(&error) == nullptr || m.length <= m.room) {
+      if (dynamic_cast<const TransportError*>(&error) == nullptr || m.length <= m.room || m.sums) {
         fail(describe(m) + " failed: " + error.what());
       }
     }
@@ -279,7 +336,8 @@ class TransportLaws {
   void check_rest(const Message& m) {
     const auto beyond = m.bytes.begin() + static_cast<std::ptrdiff_t>(m.mine) + 1;
     const bool clean = m.bytes.front() == untouched &&
-                       std::all_of(beyond, m.bytes.end(), [](std::byte b) { return b == untouched; });
+                       std::all_of(beyond, m.bytes.end(), [](std::byte b) { return b == untouched; }) &&
+                       (!m.given_up || std::all_of(m.words.begin(), m.words.end(), [](auto w) { return w == 0; }));
     if (!clean) fail(describe(m) + " changed bytes beyond its message");
   }
 
@@ -291,12 +349,18 @@ class TransportLaws {
   /// Nothing may touch the messages any more: what the transport does not give back stays allocated.
   void abandon() {
     for (Message& m : messages_) {
-      if (m.in_flight && !link_->cancel(m.request)) static_cast<void>(new auto(std::move(m.bytes)));
+      if (m.in_flight && !link_->cancel(m.request)) {
+        static_cast<void>(new auto(std::move(m.bytes)));
+        static_cast<void>(new auto(std::move(m.words)));
+      }
       m.in_flight = false;
     }
   }
 
   std::string describe(const Message& m) const {
+    if (m.sums)
+      return "the sum of " + std::to_string(m.words.size()) + " words (number " + std::to_string(m.number) +
+             ")";
     return std::string(m.sends ? "the send to" : "the receive from") + " rank " + std::to_string(m.peer) +
            " on channel " + std::to_string(m.channel) + " (message " + std::to_string(m.number) + ", " +
            std::to_string(m.length) + " bytes)";
