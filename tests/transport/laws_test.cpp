@@ -126,11 +126,11 @@ TEST_CASE("transport laws: a transport without fault passes", "[transport]") {
 }
 
 TEST_CASE("transport laws: each fault is noticed", "[transport]") {
-  const Fault fault = GENERATE(Fault::swaps_messages, Fault::ignores_channels, Fault::drops_a_message,
-                               Fault::flips_a_byte, Fault::writes_beyond, Fault::reports_the_room,
-                               Fault::hides_truncation, Fault::truncation_stops_it, Fault::completes_early,
-                               Fault::cancel_does_nothing, Fault::refuses_cancel,
-                               Fault::sums_without_carries, Fault::reports_half_of_a_sum);
+  const Fault fault =
+      GENERATE(Fault::swaps_messages, Fault::ignores_channels, Fault::drops_a_message, Fault::flips_a_byte,
+               Fault::writes_beyond, Fault::reports_the_room, Fault::hides_truncation,
+               Fault::truncation_stops_it, Fault::completes_early, Fault::cancel_does_nothing,
+               Fault::refuses_cancel, Fault::sums_without_carries, Fault::reports_half_of_a_sum);
   const auto failures = failures_with(fault);
   CAPTURE(static_cast<int>(fault), failures);
   CHECK_FALSE(failures.empty());

@@ -335,9 +335,10 @@ class TransportLaws {
   /// Nothing was written but what arrived.
   void check_rest(const Message& m) {
     const auto beyond = m.bytes.begin() + static_cast<std::ptrdiff_t>(m.mine) + 1;
-    const bool clean = m.bytes.front() == untouched &&
-                       std::all_of(beyond, m.bytes.end(), [](std::byte b) { return b == untouched; }) &&
-                       (!m.given_up || std::all_of(m.words.begin(), m.words.end(), [](auto w) { return w == 0; }));
+    const bool clean =
+        m.bytes.front() == untouched &&
+        std::all_of(beyond, m.bytes.end(), [](std::byte b) { return b == untouched; }) &&
+        (!m.given_up || std::all_of(m.words.begin(), m.words.end(), [](auto w) { return w == 0; }));
     if (!clean) fail(describe(m) + " changed bytes beyond its message");
   }
 
