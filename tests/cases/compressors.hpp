@@ -12,6 +12,7 @@
 
 #include <wring/compressor/none.hpp>
 
+#include "support/executors.hpp"
 #include "support/matrix.hpp"
 
 /// One input, every compressor that takes its element type, every algorithm.

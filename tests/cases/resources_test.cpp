@@ -8,6 +8,7 @@
 
 #include "cases/resources.hpp"
 #include "support/collect.hpp"
+#include "support/executors.hpp"
 
 using namespace wring_test;
 

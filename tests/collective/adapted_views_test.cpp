@@ -15,6 +15,7 @@
 
 #include "support/algorithms.hpp"
 #include "support/exact.hpp"
+#include "support/executors.hpp"
 #include "support/ranks.hpp"
 #include "support/values.hpp"
 

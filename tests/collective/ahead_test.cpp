@@ -10,6 +10,7 @@
 
 #include <wring/compressor/grid.hpp>
 
+#include "support/executors.hpp"
 #include "support/matrix.hpp"
 
 namespace {

@@ -25,6 +25,7 @@
 #include <wring/transport/simulated.hpp>
 
 #include "support/exact.hpp"
+#include "support/executors.hpp"
 #include "support/ranks.hpp"
 #include "support/values.hpp"
 

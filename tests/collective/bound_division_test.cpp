@@ -7,6 +7,7 @@
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/none.hpp>
 
+#include "support/executors.hpp"
 #include "support/matrix.hpp"
 
 using namespace wring_test;

@@ -21,6 +21,7 @@
 #include <wring/transport/in_process.hpp>
 #include <wring/transport/simulated.hpp>
 
+#include "support/executors.hpp"
 #include "support/ranks.hpp"
 
 using namespace wring;

@@ -4,6 +4,7 @@
 
 #include <wring/compressor/none.hpp>
 
+#include "support/executors.hpp"
 #include "support/matrix.hpp"
 
 using namespace wring_test;

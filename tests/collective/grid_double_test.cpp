@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "collective/grid_cases.hpp"
+#include "support/executors.hpp"
 
 TEST_CASE("grid<double>: every result is within its bound, all ranks hold the same bits", "[collective]") {
   within_the_bound<double>();

@@ -13,6 +13,7 @@
 #include <wring/compressor/grid.hpp>
 #include <wring/view.hpp>
 
+#include "support/executors.hpp"
 #include "support/ranks.hpp"
 
 using namespace wring_test;

@@ -21,6 +21,7 @@
 #include <wring/transport/in_process.hpp>
 
 #include "support/collect.hpp"
+#include "support/executors.hpp"
 
 using namespace wring_test;
 using wring::InProcess;

@@ -25,6 +25,7 @@
 #include <wring/compressor/none.hpp>
 
 #include "support/collect.hpp"
+#include "support/executors.hpp"
 #include "support/matrix.hpp"
 
 using namespace wring_test;

@@ -10,6 +10,7 @@
 #include <wring/compressor/none.hpp>
 
 #include "support/collect.hpp"
+#include "support/executors.hpp"
 
 using namespace wring_test;
 using wring::Cause;

@@ -6,6 +6,7 @@
 
 #include <wring/compressor/grid.hpp>
 
+#include "support/executors.hpp"
 #include "support/matrix.hpp"
 
 using namespace wring_test;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Special values in pairs, and in 16 bits.
 #include "collective/special_cases.hpp"
+#include "support/executors.hpp"
 
 using namespace wring_test;
 using wring::Collective;

@@ -25,6 +25,7 @@
 #include <wring/transport/in_process.hpp>
 
 #include "support/algorithms.hpp"
+#include "support/executors.hpp"
 
 namespace {
 std::atomic<long> allocations{0};

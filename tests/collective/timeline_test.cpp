@@ -24,6 +24,7 @@
 
 #include "support/algorithms.hpp"
 #include "support/collect.hpp"
+#include "support/executors.hpp"
 
 using namespace wring_test;
 using wring::InProcess;

@@ -13,6 +13,7 @@
 #include <wring/collective/checked.hpp>
 #include <wring/compressor/none.hpp>
 
+#include "support/executors.hpp"
 #include "support/ranks.hpp"
 
 using namespace wring_test;

@@ -8,6 +8,7 @@
 #include <wring/collective.hpp>
 #include <wring/compressor/none.hpp>
 
+#include "support/executors.hpp"
 #include "support/ranks.hpp"
 
 using namespace wring_test;

@@ -135,7 +135,12 @@ template <Level level, class Q> constexpr IntegerKernels<Q> integer_kernels() {
           .to_doubles = compiled<level, grid::to_doubles<Q>>};
 }
 
-template <Level level> inline constexpr Kernels kernels_at = {
+/// The table of a level. Most of the files of a program may leave it, and all that it refers to, to one of them:
+/// `extern template struct KernelsOf<Level::avx2>`.
+template <Level level> struct KernelsOf {
+  static const Kernels table;
+};
+template <Level level> const Kernels KernelsOf<level>::table = {
     .quantise_floats = quantise_floats_at<level>,
     .quantise_doubles = compiled<level, quantise_doubles_of<register_bytes<level>>>,
     .to_floats = compiled<level, quanta_to_floats<register_bytes<level>>>,
@@ -146,13 +151,13 @@ template <Level level> inline constexpr Kernels kernels_at = {
 
 /// For a level that can run.
 inline const Kernels& kernels_for(Level level) {
-  return with_level(level, []<Level l>() -> const Kernels& { return kernels_at<l>; });
+  return with_level(level, []<Level l>() -> const Kernels& { return KernelsOf<l>::table; });
 }
 
 /// Those of the fastest level that can run.
 inline const Kernels& best_kernels() {
   static const Kernels& best =
-      with_best_level([]<Level level>() -> const Kernels& { return kernels_at<level>; });
+      with_best_level([]<Level level>() -> const Kernels& { return KernelsOf<level>::table; });
   return best;
 }
 
