@@ -22,7 +22,7 @@ struct TaskMagnitudes {
 #if WRING_NATIVE_VECTORS
 /// Half a register of floats as a register of doubles.
 template <class D, class H> WRING_ALWAYS_INLINE void to_doubles(D& d, const H& half) {
-#if WRING_X86_64
+#if WRING_X86_64 && !defined(__clang__)
   if constexpr (sizeof(D) >= 32) {  // one instruction, which g++ 14 takes apart
     asm("vcvtps2pd %1, %0" : "=v"(d) : "vm"(half));
     return;
