@@ -47,7 +47,7 @@ template <class Word> class ChecksumRows {
       0xe3779b97f4a7c150};  // multiples of the golden ratio
 
   template <int count> WRING_ALWAYS_INLINE void take(const std::byte* from) {
-#if defined(__GNUC__) || defined(__clang__)
+#if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
     for (int k = 0; k < count; ++k) {

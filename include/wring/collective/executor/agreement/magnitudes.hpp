@@ -110,7 +110,7 @@ template <class T> struct MeasureValues {
     TaskMagnitudes r{0, Kokkos::Experimental::infinity_v<double>, -Kokkos::Experimental::infinity_v<double>,
                      0, 0};
     double sums[lanes] = {};
-#if WRING_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS && !defined(__HIPCC__)
     if constexpr (std::is_same_v<T, float>) {
       const std::size_t rows = (last - first) / lanes;
       measure_floats(values + first, rows, kind, r, sums);

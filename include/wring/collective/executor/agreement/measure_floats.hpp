@@ -19,7 +19,7 @@ struct TaskMagnitudes {
   int exponent;
 };
 
-#if WRING_NATIVE_VECTORS
+#if WRING_NATIVE_VECTORS && !defined(__HIPCC__)
 /// Half a register of floats as a register of doubles.
 template <class D, class H> WRING_ALWAYS_INLINE void to_doubles(D& d, const H& half) {
 #if WRING_X86_64 && !defined(__clang__)
