@@ -69,14 +69,13 @@ TEST_CASE("bursts of damage are seen", "[detail]") {
   }
 }
 
-#if defined(WRING_CHECKSUM_IN_VECTORS)
 TEST_CASE("a checksum does not depend on the registers", "[detail]") {
+  using namespace wring::detail;
   for (const std::size_t n : lengths) {
     const auto bytes = message(n, 1);
-    const std::uint64_t expected = wring::detail::ChecksumRows<std::uint64_t>().sum(bytes);
-    CHECK(wring::detail::checksum_16(bytes) == expected);
-    if (__builtin_cpu_supports("avx2")) CHECK(wring::detail::checksum_32(bytes) == expected);
-    if (__builtin_cpu_supports("avx512f")) CHECK(wring::detail::checksum_64(bytes) == expected);
+    const std::uint64_t expected = ChecksumRows<std::uint64_t>().sum(bytes);
+    for (const Level level : {Level::scalar, Level::vector16, Level::avx2, Level::avx512})
+      if (can_run(level))
+        CHECK(with_level(level, [&]<Level l>() { return checksum_at<l>(bytes); }) == expected);
   }
 }
-#endif
