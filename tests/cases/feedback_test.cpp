@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Memory between calls: applied, of the right quantity, in the precision it says, saved and restored.
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -25,6 +31,54 @@ template <class T> PerRank<T> inputs_of(int ranks, std::size_t n, std::uint64_t 
   return inputs;
 }
 
+using TwoBits = BlockScaled<float, 2>;
+
+/// The operations of the steps [from, to), whose random numbers depend on the step.
+std::vector<PerRank<float>> results_of(FeedbackTeam<TwoBits>& team, std::uint64_t from, std::uint64_t to) {
+  std::vector<PerRank<float>> results;
+  team.steps = from;
+  for (std::uint64_t t = from; t < to; ++t) {
+    REQUIRE(all_ok(team.step(inputs_of<float>(team.ranks, 1500, t))));
+    results.push_back(team.results);
+  }
+  return results;
+}
+
+TwoBits stochastic() { return TwoBits({.rounding = StochasticRounding{7}, .rotation = {}}); }
+
+/// Files of one test, in a folder of its own.
+class Folder {
+ public:
+  explicit Folder(const std::filesystem::path& path) : path_(path) {}
+  std::filesystem::path path() const { return path_; }
+  void write(const std::string& name, std::size_t number, std::span<const std::byte> bytes) const {
+    std::ofstream file(path_ / (name + std::to_string(number)), std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    REQUIRE(file.flush());
+  }
+  std::vector<std::byte> read(const std::string& name, std::size_t number) const {
+    std::ifstream file(path_ / (name + std::to_string(number)), std::ios::binary);
+    REQUIRE(file);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto bytes = std::as_bytes(std::span(text));
+    return {bytes.begin(), bytes.end()};
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// All results of some steps, one after the other.
+std::vector<std::byte> bytes_of(const std::vector<PerRank<float>>& steps) {
+  std::vector<std::byte> all;
+  for (const PerRank<float>& ranks : steps)
+    for (const auto& result : ranks) {
+      const auto bytes = std::as_bytes(std::span(result));
+      all.insert(all.end(), bytes.begin(), bytes.end());
+    }
+  return all;
+}
+
 }  // namespace
 
 // sands-lab/grace#10
@@ -44,6 +98,27 @@ TEST_CASE("feedback that is configured is applied: what is dropped arrives later
       CHECK((std::fabs(totals[0] - 5) < 1e-14 && std::fabs(totals[1] - 1.2) < 1e-14));
     }
   }
+}
+
+TEST_CASE("without feedback what is dropped is lost, in every step", "[cases][feedback]") {
+  for (const int ranks : {1, 2})
+    for (const AnyAlgorithm& algorithm : all_algorithms(ranks)) {
+      InProcess world(ranks);
+      std::deque<wring::Allreduce<TopK<double>, InProcessTransport, AnyAlgorithm>> means;
+      for (int r = 0; r < ranks; ++r)
+        means.emplace_back(TopK<double>({.k = 1, .ratio = {}}), world.link(r), algorithm,
+                           wring::Options{.operation = mean});
+      for (int t = 1; t <= 5; ++t) {
+        PerRank<double> data(static_cast<std::size_t>(ranks), {1, 0.4});
+        const auto outcomes = on_all_ranks(world, [&](int rank) {
+          const auto r = static_cast<std::size_t>(rank);
+          return means[r].start(Exec{}, Values<double>(data[r].data(), 2));
+        });
+        INFO(ranks << " ranks, " << algorithm.name() << ", step " << t << describe(outcomes));
+        REQUIRE(all_ok(outcomes));
+        for (const auto& x : data) REQUIRE((x == std::vector<double>{1, 0}));
+      }
+    }
 }
 
 TEST_CASE("feedback as a user writes it", "[cases][feedback]") {
@@ -145,6 +220,48 @@ TEST_CASE("a state that is saved and restored goes on as if nothing had happened
   outcomes = swapped.step(inputs_of<float>(2, 1500, 1));
   CHECK(all_failed(outcomes, Cause::argument));
   CHECK(outcomes[1].text.find("rank 1 of 2, this is rank 0 of 2") != std::string::npos);
+}
+
+TEST_CASE("another process goes on with saved states as if nothing had happened", "[cases][feedback]") {
+  char self[4096] = {};
+  REQUIRE(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+  std::string made = (std::filesystem::temp_directory_path() / "wring-states-XXXXXX").string();
+  REQUIRE(mkdtemp(made.data()) != nullptr);
+  const Folder folder(made);
+  const auto algorithms = all_algorithms(2);
+  std::vector<std::vector<std::byte>> expected;
+  for (std::size_t a = 0; a < algorithms.size(); ++a) {
+    FeedbackTeam<TwoBits> team(2, algorithms[a], mean, stochastic());
+    results_of(team, 0, 5);
+    for (std::size_t r = 0; r < 2; ++r)
+      folder.write("state", 2 * a + r, team.state(static_cast<int>(r)).save());
+    expected.push_back(bytes_of(results_of(team, 5, 10)));  // what was never interrupted
+  }
+  const std::string command =
+      "WRING_TEST_STATES='" + made + "' '" + self + "' '[.restart]' >'" + made + "/output' 2>&1";
+  const int status = std::system(command.c_str());
+  std::ifstream output(folder.path() / "output");
+  INFO(std::string((std::istreambuf_iterator<char>(output)), {}));
+  REQUIRE(status == 0);
+  for (std::size_t a = 0; a < algorithms.size(); ++a) REQUIRE((folder.read("results", a) == expected[a]));
+  std::filesystem::remove_all(folder.path());
+}
+
+// Run by the test above, in a process of its own.
+TEST_CASE("goes on with saved states", "[.restart]") {
+  const char* path = std::getenv("WRING_TEST_STATES");
+  REQUIRE(path != nullptr);
+  const Folder folder(path);
+  const auto algorithms = all_algorithms(2);
+  for (std::size_t a = 0; a < algorithms.size(); ++a) {
+    FeedbackTeam<TwoBits> team(2, algorithms[a], mean, stochastic());
+    for (std::size_t r = 0; r < 2; ++r)
+      team.state(static_cast<int>(r)).restore(folder.read("state", 2 * a + r));
+    folder.write("results", a, bytes_of(results_of(team, 5, 10)));
+  }
+  FeedbackTeam<TwoBits> three(3, Ring{}, mean, stochastic());
+  for (std::size_t r = 0; r < 3; ++r) three.state(static_cast<int>(r)).restore(folder.read("state", r % 2));
+  REQUIRE(all_failed(three.step(inputs_of<float>(3, 1500, 5)), Cause::argument));
 }
 
 // llnl/H5Z-ZFP#95, #100; szcompressor/SZ2#115
