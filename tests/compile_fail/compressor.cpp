@@ -3,6 +3,7 @@
 #include <wring/compressor/block_scaled.hpp>
 #include <wring/compressor/cast.hpp>
 #include <wring/detail/compressor_diagnostics.hpp>
+#include <wring/view/common_scale.hpp>
 
 namespace {
 
@@ -168,6 +169,19 @@ struct Codec : Complete {
 // CASE_block_scaled_bits first expects: wring: BlockScaled takes 2, 3, 4, 5, 6 or 8 bits
 #if defined(CASE_block_scaled_bits)
   wring::detail::explain_compressor<wring::BlockScaled<float, 7>>();
+#endif
+// CASE_block_scaled_no_bits first expects: wring: BlockScaled takes 2, 3, 4, 5, 6 or 8 bits
+#if defined(CASE_block_scaled_no_bits)
+  wring::detail::explain_compressor<wring::BlockScaled<float, 0>>();
+#endif
+// CASE_block_scaled_many_bits first expects: wring: BlockScaled takes 2, 3, 4, 5, 6 or 8 bits
+#if defined(CASE_block_scaled_many_bits)
+  wring::detail::explain_compressor<wring::BlockScaled<float, 33>>();
+#endif
+// CASE_scales_of_many_bits first expects: wring: measure_scales takes 2 to 16 bits
+#if defined(CASE_scales_of_many_bits)
+  const Kokkos::View<float*, Kokkos::HostSpace> values, scales;
+  wring::measure_scales<33>(Kokkos::DefaultHostExecutionSpace(), values, scales);
 #endif
 }
 
