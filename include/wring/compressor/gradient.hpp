@@ -23,8 +23,8 @@
 
 namespace wring::inline v0 {
 
-/// The compressor for gradients: a step that all ranks share, values near 0 become 0, and what is left is coded in few bits, by the scale
-/// of each block. Sums are sums of integers, as with Grid: the same bits for every algorithm, order of ranks, number of threads and
+/// The compressor for gradients: a step that all ranks share, values become multiples of it, sooner the lower one, and these are coded in
+/// few bits, by the scale of each block. Sums are sums of integers, as with Grid: the same bits for every algorithm, order of ranks, number of threads and
 /// backend.
 ///
 /// Without a bound in the call, the step follows from `Options::target`, the squared error that is aimed at, as a part of the squared
@@ -33,14 +33,13 @@ namespace wring::inline v0 {
 /// like the others' has that error, but for the sample's and for the choice of steps (1/8 to 1/15 apart):
 /// within 20 % of it on real gradients.
 ///
-/// With a bound in the call, that is kept, as by Grid: the target does not count, and values become the nearest multiple without a
-/// dead zone.
+/// With a bound in the call, that is kept, as by Grid: the target does not count, and values become the nearest multiple.
 ///
 /// With stochastic rounding results are right on average; draws depend on what StochasticRounding says, not on how a tensor is cut. A value of
 /// so many steps that its type hardly resolves them (2^22 in float, 2^9 and 2^6 in the half types) is rounded to the nearest. With a bound the
 /// step is half as large as with nearest rounding.
 ///
-/// Special values as with Grid. Cost on one core of a busy machine with AVX-512, coded: 1.5 to 2.6 GB/s of floats to encode, with stochastic rounding 1.3 to 1.9, 2.3
+/// Values of which all are below the least step (2^-1021, for double) stay as they are. Special values as with Grid. Cost on one core of a busy machine with AVX-512, coded: 1.5 to 2.6 GB/s of floats to encode, with stochastic rounding 1.3 to 1.9, 2.3
 /// to 4 to decode; the survey about 0.15 ms, beside the pass for the magnitudes. Scratch memory: three Grid pieces and the values. Hosts
 /// only.
 template <FloatElement T> class Gradient {
@@ -58,9 +57,10 @@ template <FloatElement T> class Gradient {
   struct Options {
     double target = 1e-2;  ///< 0 < target < 1; where the call has no bound
     Rounding rounding = NearestRounding{};
-    /// Magnitudes below so many steps become 0, 1/2 to 1; with nearest rounding and no bound. 1/2 rounds to the nearest. Fewer bits at
-    /// the same error; but what is small is lost, again and again unless errors are fed back.
-    double dead_zone = 0.62;
+    /// Magnitudes are rounded up from so many steps above a multiple on, 1/2 to 1; with nearest rounding and no bound. 1/2 rounds to the
+    /// nearest; without a value it grows with the step, from 0.52 to 0.75. Fewer bits at the same error; but what is small is lost, again
+    /// and again unless errors are fed back.
+    std::optional<double> dead_zone = std::nullopt;
     Form form = Form::automatic;
     friend bool operator==(const Options&, const Options&) = default;
   };
@@ -74,11 +74,11 @@ template <FloatElement T> class Gradient {
     const auto* stochastic = std::get_if<StochasticRounding>(&options_.rounding);
     return {.name = "gradient",
             .version = 1,
-            .options = fmt::format("element={} target={} dead_zone={} rounding={} form={}",
-                                   FloatTraits<T>::name, options_.target, options_.dead_zone,
-                                   stochastic ? fmt::format("stochastic seed={}", stochastic->seed)
-                                              : std::string("nearest"),
-                                   static_cast<int>(options_.form))};
+            .options = fmt::format(
+                "element={} target={} dead_zone={} rounding={} form={}", FloatTraits<T>::name,
+                options_.target, options_.dead_zone ? fmt::format("{}", *options_.dead_zone) : "by_step",
+                stochastic ? fmt::format("stochastic seed={}", stochastic->seed) : std::string("nearest"),
+                static_cast<int>(options_.form))};
   }
 
   /// The step, in units of the root mean square, with which these values have the target's error. Throws InvalidArgument where options are
@@ -88,7 +88,8 @@ template <FloatElement T> class Gradient {
   double survey(const Exec& exec, std::span<const T> values, double root_mean_square) const {
     exec.fence("wring::survey");
     expect_options();
-    return detail::gradient::step_for(values, root_mean_square, options_.target, rule());
+    return detail::gradient::step_for(values, root_mean_square, options_.target,
+                                      [this](double step) { return rule(step); });
   }
 
   /// Throws InvalidArgument where there is neither a bound nor a survey, or where options are out of range; BoundUnattainable as Grid does.
@@ -97,18 +98,23 @@ template <FloatElement T> class Gradient {
     const bool packed =
         options_.form == Form::packed || (options_.form == Form::automatic && agreed.wire_speed > fast_link);
     entropy_.options_.stage = packed ? Entropy::Stage::nowhere : Entropy::Stage::everywhere;
-    dead_ = 0;
+    less_ = 0;
     if (agreed.allowed_error)
       prepare_for_bound(agreed);
     else
       prepare_for_target(agreed);
   }
 
-  double error(double max_abs) const { return (draws() ? 2 : 1) * entropy_.error(max_abs); }
+  double error(double max_abs) const {
+    using detail::grid::up;
+    if (draws()) return 2 * entropy_.error(max_abs);
+    return less_ == 0 ? entropy_.error(max_abs)
+                      : up(entropy_.error(max_abs) + up(less_ + FloatTraits<T>::unit_roundoff * max_abs));
+  }
   bool reproducible() const { return entropy_.reproducible(); }
   std::optional<double> step() const { return entropy_.step(); }
   bool interchangeable(const Gradient& other) const {
-    return dead_ == other.dead_ && entropy_.interchangeable(other.entropy_);
+    return less_ == other.less_ && entropy_.interchangeable(other.entropy_);
   }
   std::uint64_t fallback_blocks() const { return entropy_.fallback_blocks(); }
 
@@ -160,17 +166,19 @@ template <FloatElement T> class Gradient {
 
   bool draws() const { return std::holds_alternative<StochasticRounding>(options_.rounding); }
 
-  detail::gradient::Rule rule() const {
+  /// With a step in units of the root mean square.
+  detail::gradient::Rule rule(double step) const {
     using detail::gradient::Rule;
-    return {static_cast<std::int32_t>(std::lround(options_.dead_zone * Rule::unit)), draws()};
+    return {options_.dead_zone ? static_cast<std::int32_t>(std::lround(*options_.dead_zone * Rule::unit))
+                               : detail::gradient::dead_zone_for(step),
+            draws()};
   }
 
   void expect_options() const {
     if (!(options_.target > 0 && options_.target < 1))
       throw InvalidArgument(fmt::format("Gradient: the target {} is not between 0 and 1", options_.target));
-    if (!(options_.dead_zone >= 0.5 && options_.dead_zone <= 1))
-      throw InvalidArgument(
-          fmt::format("Gradient: the dead zone {} is not from 0.5 to 1", options_.dead_zone));
+    if (const auto zone = options_.dead_zone; zone && !(*zone >= 0.5 && *zone <= 1))
+      throw InvalidArgument(fmt::format("Gradient: the dead zone {} is not from 0.5 to 1", *zone));
   }
 
   /// The greatest magnitude of a multiple that may be drawn for values up to max_abs. Infinite ones are not.
@@ -190,19 +198,24 @@ template <FloatElement T> class Gradient {
 
   void prepare_for_target(const Agreed& agreed) {
     using namespace detail::grid;
-    if (!agreed.measured || (agreed.max_abs > 0 && !(agreed.survey > 0 && agreed.root_mean_square > 0)))
+    const double unit = agreed.root_mean_square;
+    const bool vanishes = agreed.max_abs > 0 && agreed.max_abs < 0x1p-1000 && unit == 0;  // below all steps
+    if (!agreed.measured || (agreed.max_abs > 0 && !vanishes && !(agreed.survey > 0 && unit > 0)))
       throw InvalidArgument("Gradient needs a bound on the result, or the agreement's survey of the values");
-    const double wanted = agreed.max_abs > 0 ? agreed.survey * agreed.root_mean_square : 1;
+    const double wanted = agreed.max_abs > 0 ? agreed.survey * unit : 1;
     const double most =
         draws() && agreed.max_abs > 0 ? drawn_max(agreed.max_abs, 2 * wanted) : agreed.max_abs;
     const detail::grid::Request request{
         agreed.collective, agreed.operation, agreed.ranks, most, 0, false, false, agreed.wide};
     entropy_.grid_.take(with_step<T>(request, wanted), agreed);
-    if (const auto d = step(); d && !draws() && options_.dead_zone > 0.5) dead_ = options_.dead_zone * *d;
+    if (const auto d = step(); d && !draws() && unit > 0) {
+      using detail::gradient::Rule;
+      less_ = (rule(agreed.survey).up - Rule::unit / 2) * (*d / Rule::unit);
+    }
   }
 
   detail::gradient::Shape shape(const Context& context) const {
-    detail::gradient::Shape s{.dead = dead_};
+    detail::gradient::Shape s{.less = less_};
     const auto d = step();
     if (!d || !draws()) return s;
     s.draws = true, s.kernels = detail::gradient::best_draw_kernels(), s.step = *d, s.inverse = 1 / *d,
@@ -226,7 +239,7 @@ template <FloatElement T> class Gradient {
 
   Options options_;
   Entropy entropy_;
-  double dead_ = 0;  ///< what is smaller becomes 0
+  double less_ = 0;  ///< what magnitudes lose before they are rounded to the nearest
 };
 
 namespace detail {

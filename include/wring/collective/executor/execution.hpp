@@ -465,6 +465,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
   void settle() {
     close_memories();
     Report& r = shared_.report;
+    r.fallback_blocks = 0;  // a failure may settle twice
     if constexpr (CountsFallbacks<Codec, Exec>)
       for (const auto& t : shared_.tensors)
         if (t.codec) r.fallback_blocks += t.codec->fallback_blocks();

@@ -13,7 +13,7 @@
 /// gives them from the first to the last; within a row, lanes that move a word do so in ascending order of addresses.
 namespace wring::inline v0::detail::entropy {
 
-inline constexpr std::size_t block_values = 128, wide_lanes = 32;
+inline constexpr std::size_t block_values = 128, wide_lanes = 32, few_lanes = 4;
 /// The most bytes that pushing or popping a block moves: a word for each value, two for its low bits and two for an escape.
 inline constexpr std::size_t most_block_bytes = block_values * 5 * 2;
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <optional>
 #include <span>
 
@@ -15,14 +15,40 @@
 #include <wring/detail/entropy/table.hpp>
 #include <wring/error.hpp>
 
-/// Integers as bytes: [coding][table, if there is one][words, last first][states]. What is popped: where blocks have scales, the
-/// steps from one to the next; then the values.
+/// Integers as bytes: [head][first scale, or table][words, last first][states]. What is popped: where blocks have scales, the steps from
+/// one to the next; then the values.
 namespace wring::inline v0::detail::entropy {
 
 inline constexpr std::size_t chunk_values = 32768, chunk_blocks = chunk_values / block_values;
 
-/// Few lanes where their states would be a part of the size that shows.
-constexpr std::size_t lanes_for(std::size_t n) { return n < 4096 ? 4 : wide_lanes; }
+/// Where words are written. A block for which there may be too little room is written aside first.
+class Room {
+ public:
+  Room(std::byte* begin, const std::byte* end) : at_(begin), end_(end) {}
+  std::byte* at() const { return at_; }  ///< nullptr once something did not fit
+
+  /// Takes what `write(to)` writes, no more than a block; it returns the end.
+  template <class Write> void take(const Write& write) {
+    if (at_ == nullptr) return;
+    if (left() >= sizeof aside_) {
+      at_ = write(at_);
+      return;
+    }
+    const auto bytes = static_cast<std::size_t>(write(aside_) - aside_);
+    if (bytes <= left()) std::memcpy(at_, aside_, bytes);
+    at_ = bytes <= left() ? at_ + bytes : nullptr;
+  }
+
+ private:
+  std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
+
+  std::byte* at_;
+  const std::byte* end_;
+  std::byte aside_[most_block_bytes + 32];  ///< vectors are stored whole
+};
+
+/// So many lanes as their states are no part of the size that shows.
+constexpr std::size_t lanes_for(std::size_t n) { return n < 4096 ? few_lanes : wide_lanes; }
 
 /// The states of the lanes, and the blocks' coder.
 struct Lanes {
@@ -30,26 +56,25 @@ struct Lanes {
   std::size_t count;
   const BlockCoder& coder;
 
-  Lanes(std::size_t n, const BlockCoder& wide) : count(lanes_for(n)), coder(wide) {
+  Lanes(std::size_t lanes, const BlockCoder& wide) : count(lanes), coder(wide) {
     std::fill_n(states, count, least_state);
   }
   std::size_t bytes() const { return count * sizeof(std::uint32_t); }
 
-  std::byte* push(const Model& model, int shift, const std::int32_t* q, std::size_t m, std::byte* to) {
-    if (count == wide_lanes && m == block_values) return coder.push(states, model, shift, q, to);
-    return PortableBlocks(count).push(states, model, shift, q, m, to);
+  void push(const Model& model, int shift, const std::int32_t* q, std::size_t m, Room& room) {
+    room.take([&](std::byte* to) {
+      if (count == wide_lanes && m == block_values) return coder.push(states, model, shift, q, to);
+      return PortableBlocks(count).push(states, model, shift, q, m, to);
+    });
   }
   void pop(const Model& model, int shift, std::int32_t* q, std::size_t m, Reader& in) {
     if (count == wide_lanes && m == block_values) return coder.pop(states, model, shift, q, in);
     PortableBlocks(count).pop(states, model, shift, q, m, in);
   }
-  int scale_of(const std::int32_t* q, std::size_t m) const {
-    return entropy::scale_of(m == block_values ? coder.magnitudes(q) : sum_of_magnitudes(q, m), m);
-  }
 };
 
-/// How a chunk is coded: its first byte.
-enum class Coding : std::uint8_t { scales, table };
+/// The first byte: which of these there are, and in bits 2 and 3 the model of the steps between scales.
+inline constexpr unsigned with_table = 1, with_few_lanes = 2, steps_bit = 2, all_of_head = 15;
 
 /// Which codings `encode_chunk` tries. A table costs a second pass, and is for values that no distribution describes: in a full chunk,
 /// where every eighth block says so.
@@ -58,43 +83,70 @@ enum class Tables { none, where_smaller };
 namespace chunk {
 
 inline std::size_t blocks_of(std::size_t n) { return (n + block_values - 1) / block_values; }
-
-/// The end of what is written; nullptr where there may be too little room before `end`.
-inline std::byte* push_scales(Lanes& lanes, const std::int32_t* q, std::size_t n, std::byte* to,
-                              const std::byte* end) {
-  const ScaleModels& models = ScaleModels::get();
-  const auto fits = [&] { return static_cast<std::size_t>(end - to) >= most_block_bytes + lanes.bytes(); };
-  std::int32_t scales[chunk_blocks], steps[chunk_blocks];
-  const std::size_t blocks = blocks_of(n);
-  for (std::size_t b = blocks; b-- > 0;) {
-    if (!fits()) return nullptr;
-    const std::int32_t* values = q + b * block_values;
-    const std::size_t m = std::min(block_values, n - b * block_values);
-    const int scale = scales[b] = lanes.scale_of(values, m);
-    if (scale != 0) to = lanes.push(models.of(scale), shift_of(scale), values, m, to);
-  }
-  for (std::size_t b = 0; b < blocks; ++b) steps[b] = scales[b] - (b == 0 ? 0 : scales[b - 1]);
-  for (std::size_t last = blocks; last != 0;) {
-    if (!fits()) return nullptr;
-    const std::size_t first = (last - 1) / block_values * block_values;
-    to = lanes.push(models.steps(), 0, steps + first, last - first, to);
-    last = first;
-  }
-  return to;
+inline std::size_t values_in(std::size_t block, std::size_t n) {
+  return std::min(block_values, n - block * block_values);
 }
 
-inline bool pop_scales(Lanes& lanes, std::int32_t* q, std::size_t n, Reader& in) {
+/// The scales of n integers, block by block, and how they are sent: the first one, then steps.
+struct Scales {
+  std::int32_t of[chunk_blocks];
+  std::size_t blocks, coded = 0;  ///< coded: those that are not zeros
+
+  Scales(const std::int32_t* q, std::size_t n, const BlockCoder& coder) : blocks(blocks_of(n)) {
+    for (std::size_t b = 0; b < blocks; ++b) {
+      const std::int32_t* values = q + b * block_values;
+      const std::size_t m = values_in(b, n);
+      of[b] = scale_of(m == block_values ? coder.magnitudes(values) : sum_of_magnitudes(values, m), m);
+      coded += of[b] != 0;
+    }
+  }
+
+  std::size_t lanes() const { return lanes_for(coded * block_values); }
+
+  /// Steps to each block but the first; the number of the model that suits them.
+  unsigned steps(std::int32_t* to) const {
+    std::size_t sum = 0;
+    for (std::size_t b = 1; b < blocks; ++b) {
+      to[b - 1] = of[b] - of[b - 1];
+      sum += static_cast<std::size_t>(std::abs(to[b - 1]));
+    }
+    return ScaleModels::steps_for(sum, blocks - 1);
+  }
+};
+
+/// [head][first scale][words], without the states.
+inline void push_scales(Lanes& lanes, const Scales& scales, const std::int32_t* q, std::size_t n,
+                        Room& room) {
+  const ScaleModels& models = ScaleModels::get();
+  std::int32_t steps[chunk_blocks];
+  const unsigned kind = scales.steps(steps);
+  room.take([&](std::byte* to) {
+    *to++ = static_cast<std::byte>((lanes.count == few_lanes ? with_few_lanes : 0) | kind << steps_bit);
+    *to++ = static_cast<std::byte>(scales.of[0]);
+    return to;
+  });
+  for (std::size_t b = scales.blocks; b-- > 0;)
+    if (const int scale = scales.of[b]; scale != 0)
+      lanes.push(models.of(scale), shift_of(scale), q + b * block_values, values_in(b, n), room);
+  for (std::size_t last = scales.blocks - 1; last != 0;) {
+    const std::size_t first = (last - 1) / block_values * block_values;
+    lanes.push(models.steps(kind), 0, steps + first, last - first, room);
+    last = first;
+  }
+}
+
+inline bool pop_scales(Lanes& lanes, unsigned kind, std::uint32_t scale, std::int32_t* q, std::size_t n,
+                       Reader& in) {
   const ScaleModels& models = ScaleModels::get();
   std::int32_t steps[chunk_blocks];
   const std::size_t blocks = blocks_of(n);
-  for (std::size_t first = 0; first < blocks; first += block_values)
-    lanes.pop(models.steps(), 0, steps + first, std::min(block_values, blocks - first), in);
-  std::uint32_t scale = 0;
+  for (std::size_t first = 0; first + 1 < blocks; first += block_values)
+    lanes.pop(models.steps(kind), 0, steps + first, std::min(block_values, blocks - 1 - first), in);
   for (std::size_t b = 0; b < blocks; ++b) {
-    scale += static_cast<std::uint32_t>(steps[b]);
+    if (b != 0) scale += static_cast<std::uint32_t>(steps[b - 1]);
     if (in.failed() || scale > greatest_scale) return false;
     std::int32_t* values = q + b * block_values;
-    const std::size_t m = std::min(block_values, n - b * block_values);
+    const std::size_t m = values_in(b, n);
     const int known = static_cast<int>(scale);
     if (known == 0)
       std::fill_n(values, m, 0);
@@ -104,72 +156,81 @@ inline bool pop_scales(Lanes& lanes, std::int32_t* q, std::size_t n, Reader& in)
   return true;
 }
 
-inline std::byte* push_table(Lanes& lanes, const Table& table, const std::int32_t* q, std::size_t n,
-                             std::byte* to, const std::byte* end) {
+/// [head][table][words], without the states.
+inline void push_table(Lanes& lanes, const Table& table, const std::int32_t* q, std::size_t n, Room& room) {
+  static_assert(1 + Table::most_bytes <= most_block_bytes);
   const Model model = table.model();
-  for (std::size_t b = blocks_of(n); b-- > 0;) {
-    if (static_cast<std::size_t>(end - to) < most_block_bytes + lanes.bytes()) return nullptr;
-    to = lanes.push(model, table.shift, q + b * block_values, std::min(block_values, n - b * block_values),
-                    to);
-  }
-  return to;
+  room.take([&](std::byte* to) {
+    *to++ = static_cast<std::byte>(with_table | (lanes.count == few_lanes ? with_few_lanes : 0));
+    return table.write(to);
+  });
+  for (std::size_t b = blocks_of(n); b-- > 0;)
+    lanes.push(model, table.shift, q + b * block_values, values_in(b, n), room);
 }
 
 inline bool pop_table(Lanes& lanes, const Table& table, std::int32_t* q, std::size_t n, Reader& in) {
   const Model model = table.model();
   for (std::size_t b = 0; b < blocks_of(n) && !in.failed(); ++b)
-    lanes.pop(model, table.shift, q + b * block_values, std::min(block_values, n - b * block_values), in);
+    lanes.pop(model, table.shift, q + b * block_values, values_in(b, n), in);
   return true;
+}
+
+/// What `push(lanes, room)` writes, then the states; returns the number of bytes, 0 where they do not fit.
+template <class Push>
+std::size_t write(std::span<std::byte> out, std::size_t count, const BlockCoder& coder, const Push& push) {
+  Lanes lanes(count, coder);
+  if (out.size() < lanes.bytes()) return 0;
+  Room room(out.data(), out.data() + out.size() - lanes.bytes());
+  push(lanes, room);
+  if (room.at() == nullptr) return 0;
+  std::memcpy(room.at(), lanes.states, lanes.bytes());
+  return static_cast<std::size_t>(room.at() - out.data()) + lanes.bytes();
+}
+
+inline std::size_t write_scales(std::span<std::byte> out, const Scales& scales, const std::int32_t* q,
+                                std::size_t n, const BlockCoder& coder) {
+  return write(out, scales.lanes(), coder,
+               [&](Lanes& lanes, Room& room) { push_scales(lanes, scales, q, n, room); });
 }
 
 /// Where n values take fewer bits with a table of their own, as some of their blocks show it, the table of those blocks.
 inline std::optional<Table> suitable_table(const std::int32_t* q, std::size_t n, const BlockCoder& coder) {
   constexpr std::size_t stride = 8, most = chunk_values / stride;
   alignas(64) std::int32_t some[most];
-  std::byte bytes[most / block_values * most_block_bytes + most_block_bytes + wide_lanes * 4];
+  std::byte bytes[most / block_values * most_block_bytes + 2 * most_block_bytes];
   std::size_t m = 0;
   for (std::size_t at = stride / 2 * block_values; at + block_values <= n; at += stride * block_values)
     std::copy_n(q + at, block_values, some + m), m += block_values;
-  Lanes lanes(n, coder);
-  const std::byte* const end = push_scales(lanes, some, m, bytes, std::end(bytes));
+  const Scales scales(some, m, coder);
+  const std::uint64_t parts = n / m, states = scales.lanes() * sizeof(std::uint32_t),
+                      size = write_scales(bytes, scales, some, m, coder);
   TableMaker maker;
-  const TableMaker::Made made = maker.make(some, m, n / m);
-  if (made.eighths < static_cast<std::uint64_t>(end - bytes) * 64) return made.table;
+  const TableMaker::Made made = maker.make(some, m, parts);
+  const std::uint64_t with_scales = 64 * (size - states + states / parts),
+                      with_table = made.eighths + 64 * (wide_lanes * sizeof(std::uint32_t) / parts);
+  if (with_table < with_scales) return made.table;
   return std::nullopt;
-}
-
-/// Writes the states behind the words; the number of bytes from `begin` on.
-inline std::size_t finish(const Lanes& lanes, const std::byte* begin, std::byte* to) {
-  if (!to) return 0;
-  std::memcpy(to, lanes.states, lanes.bytes());
-  return static_cast<std::size_t>(to - begin) + lanes.bytes();
 }
 
 }  // namespace chunk
 
-/// Codes 1 to `chunk_values` integers at `out`; returns the number of bytes, 0 where there might be too little room.
+/// Codes 1 to `chunk_values` integers at `out`; returns the number of bytes, 0 where they do not fit.
 inline std::size_t encode_chunk(const std::int32_t* q, std::size_t n, std::span<std::byte> out, Tables tables,
                                 const BlockCoder& coder = best_coder()) {
-  std::byte* const begin = out.data();
-  const std::byte* const end = begin + out.size();
-  if (out.size() < 1 + Table::most_bytes) return 0;
   const bool samples = n >= chunk_values / 4;
   std::size_t size = 0;
   std::optional<Table> table;
   if (tables == Tables::where_smaller && samples) table = chunk::suitable_table(q, n, coder);
   if (!table) {
-    Lanes lanes(n, coder);
-    size = chunk::finish(lanes, begin, chunk::push_scales(lanes, q, n, begin + 1, end));
-    begin[0] = static_cast<std::byte>(Coding::scales);
+    size = chunk::write_scales(out, chunk::Scales(q, n, coder), q, n, coder);
     if (tables == Tables::none || samples) return size;
   }
   TableMaker maker;
   const TableMaker::Made made = table ? maker.make_like(*table, q, n) : maker.make(q, n);
-  if (size != 0 && made.eighths / 64 + lanes_for(n) * sizeof(std::uint32_t) >= size) return size;
-  begin[0] = static_cast<std::byte>(Coding::table);
-  Lanes again(n, coder);
-  return chunk::finish(again, begin,
-                       chunk::push_table(again, made.table, q, n, made.table.write(begin + 1), end));
+  const std::size_t lanes = lanes_for(n);
+  if (size != 0 && made.eighths / 64 + lanes * sizeof(std::uint32_t) >= size) return size;
+  return chunk::write(out, lanes, coder,
+                      [&](Lanes& to, Room& room) { chunk::push_table(to, made.table, q, n, room); });
 }
 
 /// The inverse; n integers at q. Throws CodecError where `bytes` are not what `encode_chunk` wrote for n integers, as far as that
@@ -179,18 +240,20 @@ inline void decode_chunk(std::span<const std::byte> bytes, std::int32_t* q, std:
   const auto expect = [](bool holds) {
     if (!holds) throw CodecError("entropy-coded values are damaged");
   };
-  Lanes lanes(n, coder);
-  expect(bytes.size() >= 1 + lanes.bytes());
+  expect(!bytes.empty());
+  const auto head = static_cast<unsigned>(bytes[0]);
+  Lanes lanes(head & with_few_lanes ? few_lanes : wide_lanes, coder);
+  expect(head <= all_of_head && bytes.size() >= 2 + lanes.bytes());
   const std::span<const std::byte> words = bytes.first(bytes.size() - lanes.bytes());
   std::memcpy(lanes.states, words.data() + words.size(), lanes.bytes());
-  Reader in(words.data() + 1, words.data() + words.size());
-  if (bytes[0] == static_cast<std::byte>(Coding::table)) {
+  Reader in(words.data() + 2, words.data() + words.size());
+  if (head & with_table) {
+    expect(head <= (with_table | with_few_lanes));
     const Table table = Table::read(words.subspan(1));
     in = Reader(words.data() + 1 + table.bytes(), words.data() + words.size());
     expect(chunk::pop_table(lanes, table, q, n, in));
   } else {
-    expect(bytes[0] == static_cast<std::byte>(Coding::scales));
-    expect(chunk::pop_scales(lanes, q, n, in));
+    expect(chunk::pop_scales(lanes, head >> steps_bit, static_cast<std::uint32_t>(words[1]), q, n, in));
   }
   expect(!in.failed() && in.left() == 0);
   expect(std::all_of(lanes.states, lanes.states + lanes.count,

@@ -68,7 +68,7 @@ constexpr int shift_of(int scale) {
   return scale <= greatest_modelled ? 0 : (scale - greatest_modelled + 1) / 2;
 }
 
-/// The models of all scales, and that of the steps from one block's scale to the next. Constants, made when they are first needed.
+/// The models of all scales, and those of the steps from one block's scale to the next. Constants, made when they are first needed.
 class ScaleModels {
  public:
   static const ScaleModels& get() {
@@ -81,16 +81,26 @@ class ScaleModels {
     const int low = shift_of(scale);
     return models_[static_cast<std::size_t>(low == 0 ? scale - 1 : greatest_modelled + scale - 2 * low - 20)];
   }
-  const Model& steps() const { return steps_; }
+
+  /// Of steps from one block's scale to the next, each kind with fewer that are not 0 than the one before; and the kind for `count`
+  /// steps whose magnitudes add up to `sum`.
+  const Model& steps(unsigned kind) const { return steps_[kind]; }
+  static unsigned steps_for(std::size_t sum, std::size_t count) {
+    return 1000 * sum > 848 * count ? 0 : 1000 * sum > 278 * count ? 1 : 1000 * sum > 68 * count ? 2 : 3;
+  }
 
  private:
   ScaleModels() {
     const std::uint16_t* from = scale_frequencies;
     for (std::size_t k = 0; k < models_.size(); from += scale_lengths[k], ++k)
       models_[k] = mirrored(from, scale_lengths[k] - 1u, k < greatest_modelled);
-    // 2^-|d|, nearly: half as often for each half octave more
-    static constexpr std::uint16_t steps[] = {1, 1365, 682, 341, 171, 85, 43, 21, 11, 5, 3, 1, 1, 1};
-    steps_ = mirrored(steps, std::size(steps) - 1, true);
+    // 2^-|d|, 4^-|d|, 16^-|d| and 64^-|d|, nearly
+    static constexpr std::uint16_t steps[][14] = {{1, 1365, 682, 341, 171, 85, 43, 21, 11, 5, 3, 1, 1, 1},
+                                                  {1, 2451, 614, 154, 38, 10, 3, 1, 1, 1},
+                                                  {1, 3601, 226, 14, 2, 1, 1, 1, 1, 1},
+                                                  {1, 3957, 62, 1, 1, 1, 1, 1, 1, 1}};
+    steps_[0] = mirrored(steps[0], 13, true);
+    for (std::size_t kind = 1; kind < steps_.size(); ++kind) steps_[kind] = mirrored(steps[kind], 9, true);
   }
 
   /// From the frequencies of the escape and of n magnitudes. `centred`: 0 stands alone.
@@ -104,7 +114,7 @@ class ScaleModels {
   }
 
   std::array<Model, std::size(scale_lengths)> models_;
-  Model steps_;
+  std::array<Model, 4> steps_;
 };
 
 }  // namespace wring::inline v0::detail::entropy

@@ -73,16 +73,16 @@ inline DrawKernels best_draw_kernels() {
   });
 }
 
-/// How: magnitudes below `dead` become 0; or every value one of the multiples on either side of it, drawn.
+/// How: magnitudes lose `less`, down to 0; or every value becomes one of the multiples on either side of it, drawn.
 struct Shape {
-  double dead = 0;
+  double less = 0;
   bool draws = false;
   RandomStream random{};
   DrawKernels kernels{};
   double step = 1, inverse = 1;
   std::uint64_t first = 0;  ///< index of the first value within its tensor
 
-  bool changes() const { return draws || dead > 0; }
+  bool changes() const { return draws || less > 0; }
 };
 
 /// Shapes blocks of 512 values.
@@ -95,13 +95,11 @@ template <class T> struct ShapeBlock {
     if (shape.draws)
       draw(x, b * grid::block_values, m, shaped);
     else
-      zero(x, m, shaped);
+      lessen(x, m, shaped);
     return shaped;
   }
 
  private:
-  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
-                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
   static constexpr std::size_t group_values = 128, lanes = 16;
   static constexpr int digits = FloatTraits<T>::unit_roundoff == 0x1p-53   ? 53
                                 : FloatTraits<T>::unit_roundoff == 0x1p-24 ? 24
@@ -111,26 +109,16 @@ template <class T> struct ShapeBlock {
   static constexpr double most_steps =
       static_cast<double>(std::uint64_t{1} << (digits - 2 < 48 ? digits - 2 : 48));
 
-  void zero(const T* __restrict x, std::size_t m, T* __restrict shaped) const {
-    const Bits least = least_kept();
+  void lessen(const T* __restrict x, std::size_t m, T* __restrict shaped) const {
+    const auto less = static_cast<Wide>(shape.less);
     if (m == grid::block_values)
-      for (std::size_t i = 0; i < grid::block_values; ++i) shaped[i] = kept(x[i], least);
+      for (std::size_t i = 0; i < grid::block_values; ++i) shaped[i] = lessened(x[i], less);
     else
-      for (std::size_t i = 0; i < m; ++i) shaped[i] = kept(x[i], least);
+      for (std::size_t i = 0; i < m; ++i) shaped[i] = lessened(x[i], less);
   }
-
-  /// Patterns of magnitudes are in the order of the magnitudes.
-  Bits least_kept() const {
-    const T rounded = narrow<T>(shape.dead);
-    return static_cast<Bits>(std::bit_cast<Bits>(rounded) +
-                             (static_cast<double>(widen(rounded)) < shape.dead));
-  }
-  /// By a mask: a branch would be taken at random.
-  WRING_ALWAYS_INLINE static T kept(T x, Bits least) {
-    constexpr Bits magnitude = static_cast<Bits>(~Bits{0}) >> 1;
-    const Bits bits = std::bit_cast<Bits>(x);
-    const Bits mask = static_cast<Bits>(Bits{0} - static_cast<Bits>((bits & magnitude) >= least));
-    return std::bit_cast<T>(static_cast<Bits>(bits & mask));
+  WRING_ALWAYS_INLINE static T lessened(T x, Wide less) {
+    const Wide wide = widen(x), magnitude = std::fabs(wide) - less;
+    return narrow<T>(std::copysign(magnitude < 0 ? Wide(0) : magnitude, wide));  // NaN stays NaN
   }
 
   /// Draws belong to places in the tensor, wherever pieces begin.

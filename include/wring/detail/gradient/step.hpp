@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include <wring/narrow.hpp>
@@ -12,15 +13,20 @@
 /// The step with which rounding values to its multiples makes an error that was asked for.
 namespace wring::inline v0::detail::gradient {
 
-/// How values are rounded, in 4096ths of a step: those below `dead` to 0; or drawn, with the error expected of that.
+/// How values are rounded, in 4096ths of a step: up from `up` above a multiple on; or drawn, with the error expected of that.
 struct Rule {
   static constexpr int unit = 4096;
-  std::int32_t dead = unit / 2;
+  std::int32_t up = unit / 2;
   bool draws = false;
 
   /// Of whatever distribution, no error exceeds this many steps, root mean square.
-  double worst() const { return draws ? 0.5 : std::max(0.5, static_cast<double>(dead) / unit); }
+  double worst() const { return draws ? 0.5 : std::max(0.5, static_cast<double>(up) / unit); }
 };
+
+/// The dead zone, in 4096ths of a step, for a step in units of the root mean square: it grows with the step, from 0.52 to 0.75.
+inline std::int32_t dead_zone_for(double step) {
+  return static_cast<std::int32_t>(2130 + 348 * std::clamp(step, 0.0, 2.7));
+}
 
 /// Some of a rank's values: all of them, or runs that lie equally far apart.
 template <class T> class Sample {
@@ -44,8 +50,8 @@ template <class T> class Sample {
     return sum / count();
   }
 
-  /// The mean squared error with this step, in units of its square; that of values from 3/2 steps on as if they were spread evenly, so
-  /// that a step a little different makes no other error. Computed in whole 4096ths, so that no contraction changes it.
+  /// The mean squared error with this step, in units of its square; that of values that become two steps or more as if they were spread
+  /// evenly, so that a step a little different makes no other error. Computed in whole 4096ths, so that no contraction changes it.
   double squared_error(double step, const Rule& rule) const {
     if (!(Rule::unit / step <= FloatTraits<Wide>::greatest)) return 1;  // too small a step to tell
     const Wide factor = static_cast<Wide>(Rule::unit / step);
@@ -79,7 +85,8 @@ template <class T> class Sample {
   /// By masks: branches would be taken at random.
   template <bool draws> static std::uint32_t squared_errors(const Wide* x, Wide factor, const Rule& rule) {
     constexpr std::uint32_t unit = Rule::unit;
-    const auto dead = static_cast<std::uint32_t>(rule.dead);
+    const auto up = static_cast<std::uint32_t>(rule.up);
+    const std::uint32_t spread = unit * unit / 12 + (up - unit / 2) * (up - unit / 2);
     std::uint32_t sum = 0;
     for (std::size_t i = 0; i < run_values; ++i) {
       const Wide scaled = std::min(x[i] * factor, Wide(1 << 24));
@@ -88,9 +95,9 @@ template <class T> class Sample {
         const std::uint32_t part = t & (unit - 1);
         sum += part * (unit - part);
       } else {
-        const std::uint32_t error = t - (unit & (0u - static_cast<std::uint32_t>(t >= dead))),
-                            beyond = 0u - static_cast<std::uint32_t>(t >= unit * 3 / 2);
-        sum += (error * error & ~beyond) | (unit * unit / 12 & beyond);
+        const std::uint32_t error = t - (unit & (0u - static_cast<std::uint32_t>(t >= up))),
+                            beyond = 0u - static_cast<std::uint32_t>(t >= unit + up);
+        sum += (error * error & ~beyond) | (spread & beyond);
       }
     }
     return sum;
@@ -102,18 +109,18 @@ template <class T> class Sample {
 
 /// The greatest step, in units of the root mean square of `values`, with which the mean squared error is at most `target` times their
 /// mean square: within a 256th of an octave, as a sample of the values shows it. Where no sample is like the whole, a step with which
-/// no distribution has more.
-template <class T>
-double step_for(std::span<const T> values, double root_mean_square, double target, const Rule& rule) {
+/// no distribution has more. `rule(step)` says how values are rounded with a step.
+template <class T, class RuleOf>
+double step_for(std::span<const T> values, double root_mean_square, double target, const RuleOf& rule) {
   static constexpr int octave = 256, stride = octave / 2, octaves = 12;
-  const double safe = std::sqrt(target) / rule.worst();
+  const double safe = std::sqrt(target) / rule(std::numeric_limits<double>::max()).worst();
   for (const std::size_t most : {std::size_t{8192}, std::size_t{1} << 17, std::size_t{1} << 20}) {
     const Sample<T> sample(values, most);
     const double square = sample.mean_square(root_mean_square);
     if (!sample.complete() && !(square > 0.7 && square < 1.4)) continue;
     const auto step = [&](int k) { return safe * std::exp2(k / double{octave}); };
     const auto exceeds = [&](int k) {
-      return step(k) * step(k) * sample.squared_error(step(k) * root_mean_square, rule) > target;
+      return step(k) * step(k) * sample.squared_error(step(k) * root_mean_square, rule(step(k))) > target;
     };
     int below = 0, above = stride;
     while (above < octaves * octave && !exceeds(above)) below = above, above += stride;
