@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints the frequencies in include/wring/detail/entropy/scales.hpp.
+"""Prints the frequencies in include/wring/detail/entropy/scales.hpp, and with the argument 1.75 those for values whose own scale is known.
 
 A scale is a distribution of quanta with a given mean magnitude: a generalised Gaussian density exp(-|t|^1.25), which lies between
 those of Laplace and Gauss, quantised with thresholds 0.55, 1.5, 2.5, ... Blocks of gradients take about as few bits with it as with
 tables made for them; scaled to frequencies out of 4096. The escape is what lies beyond the last symbol, or 1.
 """
 import math
+import sys
 
-SHAPE, THRESHOLD, TOTAL, FAR = 1.25, 0.55, 4096, 400
+SHAPE, THRESHOLD, TOTAL, FAR = float(sys.argv[1]) if len(sys.argv) > 1 else 1.25, 0.55, 4096, 400
 
 
 def cumulative(shape, top=40.0, steps=200000):

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,20 @@ Integers exponential(std::size_t n, double mean, std::uint64_t seed) {
     const double unit = (static_cast<double>(random_bits(seed, i) >> 11) + 0.5) * 0x1p-53;
     const double x = std::min(-mean * std::log(unit), 2147483000.0);
     q[i] = static_cast<std::int32_t>(std::lround(random_bits(seed + 1, i) & 1 ? -x : x));
+  }
+  return q;
+}
+
+/// A matrix whose columns have scales, and whose rows have.
+Integers matrix(std::size_t n, std::size_t row, double mean, std::uint64_t seed) {
+  Integers q(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    double sum = 0;  // of four uniform numbers: nearly normal
+    for (std::uint64_t k = 0; k < 4; ++k)
+      sum += static_cast<double>(static_cast<std::int64_t>(random_bits(seed + k, i))) * 0x1p-63;
+    const int octaves =
+        static_cast<int>(random_bits(seed + 4, i % row) % 4 + random_bits(seed + 5, i / row) % 2);
+    q[i] = static_cast<std::int32_t>(std::lround(mean * std::ldexp(sum, octaves - 2)));
   }
   return q;
 }
@@ -61,6 +76,7 @@ std::vector<Kind> kinds(std::size_t n) {
   }
   all.push_back({"mixed", mixed}), all.push_back({"extremes", extremes}), all.push_back({"sparse", sparse});
   all.push_back({"comb", comb}), all.push_back({"offset", offset});
+  all.push_back({"matrix", matrix(n, 300, 3, 11)}), all.push_back({"wide matrix", matrix(n, 577, 30, 12)});
   return all;
 }
 
@@ -128,6 +144,17 @@ TEST_CASE("models are distributions", "[detail][entropy]") {
   for (int scale = 1; scale <= greatest_scale; ++scale)
     CHECK(frequencies_add_up(ScaleModels::get().of(scale)));
   for (unsigned kind = 0; kind < 4; ++kind) CHECK(frequencies_add_up(ScaleModels::get().steps(kind)));
+  const ModelSet& each = ScaleModels::get().each();
+  for (std::uint32_t model = 0; model < ModelSet::count; ++model) {
+    for (std::uint32_t k = 0; k < total_frequency; ++k) {
+      const std::uint32_t slot = each.slot[model * total_frequency + k], symbol = slot & 0xff,
+                          entry = each.push[model * ModelSet::symbols + symbol];
+      REQUIRE(symbol <= ModelSet::escape);
+      CHECK((entry & 0xfff) + (slot >> 20) == k);
+      CHECK((slot >> 8 & 0xfff) + 1 == (entry >> 16));
+      CHECK(((entry & ModelSet::escaped) != 0) == (symbol == ModelSet::escape));
+    }
+  }
   for (const Kind& kind : kinds(3000)) {
     TableMaker maker;
     CHECK(frequencies_add_up(maker.make(kind.q.data(), kind.q.size()).table.model()));
@@ -184,6 +211,23 @@ TEST_CASE("what fits is written, and nothing else", "[detail][entropy]") {
         CHECK(std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(room), bytes.end(),
                           [](std::byte b) { return b == std::byte{0x5a}; }));
       }
+    }
+}
+
+TEST_CASE("columns with scales are found, and take fewer bytes", "[detail][entropy]") {
+  for (const std::size_t row : {128, 300, 577})
+    for (const double mean : {0.5, 5.0}) {
+      const Integers q = matrix(chunk_values, row, mean, row);
+      Integers apart;  // the same values with their columns in another order in each row
+      for (std::size_t i = 0; i < q.size(); ++i) {
+        const std::size_t first = i / row * row, in_row = std::min(row, q.size() - first);
+        apart.push_back(q[first + (i - first + random_bits(7, i / row)) % in_row]);
+      }
+      INFO("rows of " << row << ", mean " << mean);
+      const chunk::Scales scales(q.data(), q.size(), best_coder());
+      const auto own = std::make_unique<chunk::Own>(scales, q.data(), q.size(), best_coder());
+      CHECK((own->used && own->row == row));
+      CHECK(encoded(q, Tables::none).size() * 100 < encoded(apart, Tables::none).size() * 97);
     }
 }
 

@@ -15,12 +15,13 @@
 namespace wring::inline v0 {
 
 /// Grid with an entropy stage: the same steps, the same quanta, the same bound and the same result bit by bit, in fewer bytes. Quanta
-/// are coded by interleaved range asymmetric numeral systems, with a model for each block of 128 by the scale of its values, or with a
-/// table of its own for each chunk of 32768 where that is smaller: near the entropy of the quanta, and below it where their scale varies from
-/// place to place, as in gradients. Beyond 8 bits tables are coarse, and it takes up to 0.7 bits more.
+/// are coded by interleaved range asymmetric numeral systems, with a model for each block of 128 by the scale of its values, for each value by
+/// that and by the magnitudes in its column where rows of 128 to 1024 values show, or with a table of its own for each chunk of 32768, whichever is
+/// smaller: near the entropy of the quanta, and below it where their scale varies from place to place, as in gradients. Beyond 8 bits tables are
+/// coarse, and it takes up to 0.7 bits more.
 ///
-/// Pieces are combined by decoding them to integers, adding and coding again. Cost on one core of a busy machine with AVX-512: 1.1 to 3 GB/s of floats to
-/// encode, 2 to 4 to decode, 0.4 to 1.3 to combine; for slow links. Scratch memory: three Grid pieces. Hosts only.
+/// Pieces are combined by decoding them to integers, adding and coding again. Cost on one core of a busy machine with AVX-512: 1.1 to 1.3 GB/s of floats to
+/// encode, 1.8 to 3.3 to decode; for slow links. Scratch memory: three Grid pieces. Hosts only.
 template <FloatElement T> class EntropyGrid {
  public:
   using value_type = T;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +16,7 @@
 namespace wring::inline v0::detail::entropy {
 
 inline constexpr std::size_t block_values = 128, wide_lanes = 32, few_lanes = 4;
+inline constexpr std::size_t chunk_values = 32768, chunk_blocks = chunk_values / block_values;
 /// The most bytes that pushing or popping a block moves: a word for each value, two for its low bits and two for an escape.
 inline constexpr std::size_t most_block_bytes = block_values * 5 * 2;
 
@@ -23,6 +26,42 @@ inline std::uint64_t sum_of_magnitudes(const std::int32_t* q, std::size_t m) {
     sum += q[i] < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(std::int64_t{q[i]})
                     : static_cast<std::uint64_t>(q[i]);
   return sum;
+}
+
+/// Thresholds of averages in columns, in 1024ths: 2^((k - 1/2) / 1.6) for k from -4 to 5.
+inline constexpr std::array<std::uint16_t, 10> own_thresholds{146,  225,  347,  535,  824,
+                                                              1272, 1961, 3025, 4665, 7194};
+inline constexpr std::uint32_t greatest_clipped = 2047, greatest_relative = 16 * 1024;
+
+/// A magnitude in 1024ths of what `factor` is 2^12 over.
+inline std::int32_t relative_of(std::int32_t q, std::int32_t factor) {
+  const std::uint32_t magnitude = q < 0 ? 0u - static_cast<std::uint32_t>(q) : static_cast<std::uint32_t>(q);
+  return static_cast<std::int32_t>(std::min(
+      std::min(magnitude, greatest_clipped) * static_cast<std::uint32_t>(factor) >> 2, greatest_relative));
+}
+
+/// What some sums add up to, and their squares.
+struct Sums {
+  std::uint64_t of_all = 0, of_squares = 0;
+};
+
+/// Sums of 64 neighbouring columns of some rows, modulo 2^8.
+WRING_ALWAYS_INLINE void fold_columns(const std::uint8_t* values, std::size_t row, std::size_t rows,
+                                      std::uint8_t* sums) {
+#if defined(__GNUC__)
+  typedef std::uint8_t Bytes __attribute__((vector_size(64)));
+  Bytes sum = {};
+  for (std::size_t r = 0; r < rows; ++r) {
+    Bytes more;
+    std::memcpy(&more, values + r * row, sizeof more);
+    sum += more;
+  }
+  std::memcpy(sums, &sum, sizeof sum);
+#else
+  std::fill_n(sums, 64, std::uint8_t{0});
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t k = 0; k < 64; ++k) sums[k] = static_cast<std::uint8_t>(sums[k] + values[r * row + k]);
+#endif
 }
 
 /// Where words are written. The caller has seen to it that there is room.
@@ -101,10 +140,8 @@ class PortableBlocks {
       const std::size_t active = m - row * lanes_ < lanes_ ? m - row * lanes_ : lanes_;
       std::uint32_t symbols[block_values];
       for (std::size_t l = 0; l < active; ++l) {
-        const std::uint32_t slot = model.slot[states[l] & (total_frequency - 1)];
-        symbols[l] = slot & 0xff;
+        symbols[l] = pop_symbol(states[l], model.slot);
         v[l] = static_cast<std::int32_t>(static_cast<std::uint32_t>(model.lowest) + symbols[l]);
-        states[l] = ((slot >> 8 & 0xfff) + 1) * (states[l] >> precision) + (slot >> 20);
       }
       refill(in, states, active);
       for (const Part& part :
@@ -120,7 +157,52 @@ class PortableBlocks {
     }
   }
 
+  /// With the model that `which` says for each value.
+  std::byte* push_each(std::uint32_t* states, const ModelSet& models, const std::uint16_t* which,
+                       const std::int32_t* q, std::size_t m, std::byte* to) const {
+    Writer out(to);
+    const auto entry = [&](std::size_t i) {
+      return models.push[(std::uint32_t{which[i]} << ModelSet::symbol_bits) + ModelSet::symbol_of(q[i])];
+    };
+    for (std::size_t row = (m + lanes_ - 1) / lanes_; row-- > 0;) {
+      const std::size_t first = row * lanes_, active = m - first < lanes_ ? m - first : lanes_;
+      for (const int from : {0, 16})
+        for (std::size_t l = 0; l < active; ++l)
+          if (entry(first + l) & ModelSet::escaped) push_bits(out, states[l], q[first + l] >> from, 16);
+      for (std::size_t l = 0; l < active; ++l)
+        push_symbol(out, states[l], entry(first + l) & ~ModelSet::escaped);
+    }
+    return out.at();
+  }
+
+  void pop_each(std::uint32_t* states, const ModelSet& models, const std::uint16_t* which, std::int32_t* q,
+                std::size_t m, Reader& in) const {
+    for (std::size_t row = 0; row * lanes_ < m && !in.failed(); ++row) {
+      const std::size_t first = row * lanes_, active = m - first < lanes_ ? m - first : lanes_;
+      std::int32_t* v = q + first;
+      bool escaped[block_values];
+      for (std::size_t l = 0; l < active; ++l) {
+        const std::uint32_t symbol =
+            pop_symbol(states[l], models.slot + (std::size_t{which[first + l]} << precision));
+        escaped[l] = symbol == ModelSet::escape;
+        v[l] = static_cast<std::int32_t>(symbol) + ModelSet::lowest;
+      }
+      refill(in, states, active);
+      for (int half = 0; half < 2; ++half) {
+        for (std::size_t l = 0; l < active; ++l)
+          if (escaped[l]) pop_bits(states[l], v[l], 16);
+        refill(in, states, active);
+      }
+    }
+  }
+
  private:
+  /// The symbol; the state loses it.
+  static std::uint32_t pop_symbol(std::uint32_t& state, const std::uint32_t* slots) {
+    const std::uint32_t slot = slots[state & (total_frequency - 1)];
+    state = ((slot >> 8 & 0xfff) + 1) * (state >> precision) + (slot >> 20);
+    return slot & 0xff;
+  }
   static void push_symbol(Writer& out, std::uint32_t& state, std::uint32_t symbol) {
     const std::uint32_t frequency = symbol >> 16, start = symbol & 0xffff;
     if (state >> 20 >= frequency) out.word_of(state);

@@ -10,16 +10,15 @@
 #include <span>
 
 #include <wring/detail/entropy/block.hpp>
+#include <wring/detail/entropy/columns.hpp>
 #include <wring/detail/entropy/level.hpp>
 #include <wring/detail/entropy/scales.hpp>
 #include <wring/detail/entropy/table.hpp>
 #include <wring/error.hpp>
 
-/// Integers as bytes: [head][first scale, or table][words, last first][states]. What is popped: where blocks have scales, the steps from
+/// Integers as bytes: [head][first scale and length of rows, or table][words, last first][states]. What is popped: where blocks have scales, the steps from
 /// one to the next; then the values.
 namespace wring::inline v0::detail::entropy {
-
-inline constexpr std::size_t chunk_values = 32768, chunk_blocks = chunk_values / block_values;
 
 /// Where words are written. A block for which there may be too little room is written aside first.
 class Room {
@@ -67,14 +66,27 @@ struct Lanes {
       return PortableBlocks(count).push(states, model, shift, q, m, to);
     });
   }
+  void push_each(const ModelSet& models, const std::uint16_t* which, const std::int32_t* q, std::size_t m,
+                 Room& room) {
+    room.take([&](std::byte* to) {
+      if (count == wide_lanes && m == block_values) return coder.push_each(states, models, which, q, to);
+      return PortableBlocks(count).push_each(states, models, which, q, m, to);
+    });
+  }
   void pop(const Model& model, int shift, std::int32_t* q, std::size_t m, Reader& in) {
     if (count == wide_lanes && m == block_values) return coder.pop(states, model, shift, q, in);
     PortableBlocks(count).pop(states, model, shift, q, m, in);
   }
+  void pop_each(const ModelSet& models, const std::uint16_t* which, std::int32_t* q, std::size_t m,
+                Reader& in) {
+    if (count == wide_lanes && m == block_values) return coder.pop_each(states, models, which, q, in);
+    PortableBlocks(count).pop_each(states, models, which, q, m, in);
+  }
 };
 
 /// The first byte: which of these there are, and in bits 2 and 3 the model of the steps between scales.
-inline constexpr unsigned with_table = 1, with_few_lanes = 2, steps_bit = 2, all_of_head = 15;
+inline constexpr unsigned with_table = 1, with_few_lanes = 2, steps_bit = 2, with_own = 16, with_rows = 32,
+                          all_of_head = 63;
 
 /// Which codings `encode_chunk` tries. A table costs a second pass, and is for values that no distribution describes: in a full chunk,
 /// where every eighth block says so.
@@ -114,20 +126,74 @@ struct Scales {
   }
 };
 
-/// [head][first scale][words], without the states.
-inline void push_scales(Lanes& lanes, const Scales& scales, const std::int32_t* q, std::size_t n,
-                        Room& room) {
+/// Models that values have each for its own, where a block's scale does not say all: by the block's scale alone, as their distribution
+/// has shorter tails than that of scales, or by scale and column.
+struct Own {
+  bool used = false;
+  std::size_t row = 0;
+  std::uint16_t which[chunk_values];  ///< for blocks that have such models
+
+  static bool has(int scale) { return scale != 0 && scale <= greatest_modelled; }
+
+  Own(const Scales& scales, const std::int32_t* q, std::size_t n, const BlockCoder& coder) {
+    row = RowFinder::find(q, scales.of, n / block_values, coder);
+    if (row != 0) follow_columns(scales, q, n, coder);
+    std::uint64_t plain = 0, by_scale = 0, by_column = 0;
+    const ScaleModels& models = ScaleModels::get();
+    const std::size_t stride = n < chunk_values / 4 ? 1 : 8;
+    for (std::size_t b = stride / 2; b < n / block_values; b += stride) {
+      if (!has(scales.of[b])) continue;
+      const auto &costs = models.costs(scales.of[b]),
+                 &own = models.own_costs(static_cast<std::size_t>(scales.of[b]) - 1);
+      for (std::size_t i = b * block_values; i < (b + 1) * block_values; ++i) {
+        const std::uint32_t s = ModelSet::symbol_of(q[i]);
+        plain += costs[s], by_scale += own[s];
+        if (row != 0) by_column += models.own_costs(which[i])[s];
+      }
+    }
+    // what costs time to decode should save a hundredth
+    if (row == 0 || 100 * by_column > 99 * std::min(plain, by_scale)) row = 0, by_column = by_scale;
+    used = 200 * by_column < 199 * plain;
+    if (!used || row != 0) return;
+    for (std::size_t b = 0; b < scales.blocks; ++b)
+      if (has(scales.of[b]))
+        std::fill_n(which + b * block_values, block_values, static_cast<std::uint16_t>(scales.of[b] - 1));
+  }
+
+ private:
+  void follow_columns(const Scales& scales, const std::int32_t* q, std::size_t n, const BlockCoder& coder) {
+    Columns columns(row, coder);
+    for (std::size_t b = 0; b < scales.blocks; ++b) {
+      const std::size_t at = b * block_values;
+      if (has(scales.of[b])) columns.models(b, scales.of[b], which + at);
+      if (values_in(b, n) == block_values) columns.learn(b, scales.of[b], q + at);
+    }
+  }
+};
+
+/// [head][first scale][length of rows, if there are any][words], without the states. `own` may be nullptr.
+inline void push_scales(Lanes& lanes, const Scales& scales, const Own* own, const std::int32_t* q,
+                        std::size_t n, Room& room) {
   const ScaleModels& models = ScaleModels::get();
   std::int32_t steps[chunk_blocks];
   const unsigned kind = scales.steps(steps);
+  const bool owns = own != nullptr && own->used;
   room.take([&](std::byte* to) {
-    *to++ = static_cast<std::byte>((lanes.count == few_lanes ? with_few_lanes : 0) | kind << steps_bit);
+    const auto row = static_cast<std::uint16_t>(owns ? own->row : 0);
+    *to++ = static_cast<std::byte>((lanes.count == few_lanes ? with_few_lanes : 0) | kind << steps_bit |
+                                   (owns ? with_own : 0) | (row != 0 ? with_rows : 0));
     *to++ = static_cast<std::byte>(scales.of[0]);
+    if (row != 0) std::memcpy(to, &row, sizeof row), to += sizeof row;
     return to;
   });
-  for (std::size_t b = scales.blocks; b-- > 0;)
-    if (const int scale = scales.of[b]; scale != 0)
-      lanes.push(models.of(scale), shift_of(scale), q + b * block_values, values_in(b, n), room);
+  for (std::size_t b = scales.blocks; b-- > 0;) {
+    const int scale = scales.of[b];
+    const std::size_t at = b * block_values, m = values_in(b, n);
+    if (owns && Own::has(scale))
+      lanes.push_each(models.each(), own->which + at, q + at, m, room);
+    else if (scale != 0)
+      lanes.push(models.of(scale), shift_of(scale), q + at, m, room);
+  }
   for (std::size_t last = scales.blocks - 1; last != 0;) {
     const std::size_t first = (last - 1) / block_values * block_values;
     lanes.push(models.steps(kind), 0, steps + first, last - first, room);
@@ -135,23 +201,46 @@ inline void push_scales(Lanes& lanes, const Scales& scales, const std::int32_t* 
   }
 }
 
-inline bool pop_scales(Lanes& lanes, unsigned kind, std::uint32_t scale, std::int32_t* q, std::size_t n,
-                       Reader& in) {
+/// What was sent of a chunk before its values.
+struct ScalesHead {
+  unsigned head;
+  std::uint32_t first;  ///< scale
+  std::size_t row;
+};
+
+/// Block b of m values, by its scale and, where there are rows, by its columns.
+inline void pop_block(Lanes& lanes, int scale, std::size_t b, bool owns, std::optional<Columns>& columns,
+                      std::int32_t* q, std::size_t m, Reader& in) {
   const ScaleModels& models = ScaleModels::get();
+  if (scale == 0) {
+    std::fill_n(q, m, 0);
+  } else if (owns && Own::has(scale)) {
+    std::uint16_t which[block_values];
+    if (columns)
+      columns->models(b, scale, which);
+    else
+      std::fill_n(which, block_values, static_cast<std::uint16_t>(scale - 1));
+    lanes.pop_each(models.each(), which, q, m, in);
+  } else {
+    lanes.pop(models.of(scale), shift_of(scale), q, m, in);
+  }
+  if (columns && m == block_values) columns->learn(b, scale, q);
+}
+
+inline bool pop_scales(Lanes& lanes, const ScalesHead& sent, std::int32_t* q, std::size_t n, Reader& in) {
+  const Model& model = ScaleModels::get().steps(sent.head >> steps_bit & 3);
   std::int32_t steps[chunk_blocks];
   const std::size_t blocks = blocks_of(n);
+  std::optional<Columns> columns;
+  if (sent.row != 0) columns.emplace(sent.row, lanes.coder);
   for (std::size_t first = 0; first + 1 < blocks; first += block_values)
-    lanes.pop(models.steps(kind), 0, steps + first, std::min(block_values, blocks - 1 - first), in);
+    lanes.pop(model, 0, steps + first, std::min(block_values, blocks - 1 - first), in);
+  std::uint32_t scale = sent.first;
   for (std::size_t b = 0; b < blocks; ++b) {
     if (b != 0) scale += static_cast<std::uint32_t>(steps[b - 1]);
     if (in.failed() || scale > greatest_scale) return false;
-    std::int32_t* values = q + b * block_values;
-    const std::size_t m = values_in(b, n);
-    const int known = static_cast<int>(scale);
-    if (known == 0)
-      std::fill_n(values, m, 0);
-    else
-      lanes.pop(models.of(known), shift_of(known), values, m, in);
+    pop_block(lanes, static_cast<int>(scale), b, (sent.head & with_own) != 0, columns, q + b * block_values,
+              values_in(b, n), in);
   }
   return true;
 }
@@ -187,10 +276,10 @@ std::size_t write(std::span<std::byte> out, std::size_t count, const BlockCoder&
   return static_cast<std::size_t>(room.at() - out.data()) + lanes.bytes();
 }
 
-inline std::size_t write_scales(std::span<std::byte> out, const Scales& scales, const std::int32_t* q,
-                                std::size_t n, const BlockCoder& coder) {
+inline std::size_t write_scales(std::span<std::byte> out, const Scales& scales, const Own* own,
+                                const std::int32_t* q, std::size_t n, const BlockCoder& coder) {
   return write(out, scales.lanes(), coder,
-               [&](Lanes& lanes, Room& room) { push_scales(lanes, scales, q, n, room); });
+               [&](Lanes& lanes, Room& room) { push_scales(lanes, scales, own, q, n, room); });
 }
 
 /// Where n values take fewer bits with a table of their own, as some of their blocks show it, the table of those blocks.
@@ -203,7 +292,7 @@ inline std::optional<Table> suitable_table(const std::int32_t* q, std::size_t n,
     std::copy_n(q + at, block_values, some + m), m += block_values;
   const Scales scales(some, m, coder);
   const std::uint64_t parts = n / m, states = scales.lanes() * sizeof(std::uint32_t),
-                      size = write_scales(bytes, scales, some, m, coder);
+                      size = write_scales(bytes, scales, nullptr, some, m, coder);
   TableMaker maker;
   const TableMaker::Made made = maker.make(some, m, parts);
   const std::uint64_t with_scales = 64 * (size - states + states / parts),
@@ -222,7 +311,9 @@ inline std::size_t encode_chunk(const std::int32_t* q, std::size_t n, std::span<
   std::optional<Table> table;
   if (tables == Tables::where_smaller && samples) table = chunk::suitable_table(q, n, coder);
   if (!table) {
-    size = chunk::write_scales(out, chunk::Scales(q, n, coder), q, n, coder);
+    const chunk::Scales scales(q, n, coder);
+    const chunk::Own own(scales, q, n, coder);
+    size = chunk::write_scales(out, scales, &own, q, n, coder);
     if (tables == Tables::none || samples) return size;
   }
   TableMaker maker;
@@ -253,7 +344,14 @@ inline void decode_chunk(std::span<const std::byte> bytes, std::int32_t* q, std:
     in = Reader(words.data() + 1 + table.bytes(), words.data() + words.size());
     expect(chunk::pop_table(lanes, table, q, n, in));
   } else {
-    expect(chunk::pop_scales(lanes, head >> steps_bit, static_cast<std::uint32_t>(words[1]), q, n, in));
+    std::uint16_t row = 0;
+    if (head & with_rows) {
+      expect((head & with_own) && words.size() >= 2 + sizeof row);
+      std::memcpy(&row, words.data() + 2, sizeof row);
+      expect(row >= shortest_row && row <= longest_row);
+      in = Reader(words.data() + 2 + sizeof row, words.data() + words.size());
+    }
+    expect(chunk::pop_scales(lanes, {head, static_cast<std::uint32_t>(words[1]), row}, q, n, in));
   }
   expect(!in.failed() && in.left() == 0);
   expect(std::all_of(lanes.states, lanes.states + lanes.count,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,12 +17,29 @@
 /// The coder of full blocks in 32 lanes for each level of the instruction set. All move the same words.
 namespace wring::inline v0::detail::entropy {
 
+<<<<<<< HEAD
 /// `push` and `pop` of a block of 128 values, and the sum of their magnitudes.
+=======
+enum class Level { portable, avx2, avx512 };
+
+/// `push` and `pop` of a block of 128 values, with one model or with each value's own, and the sum of their magnitudes.
+>>>>>>> 53e68d9 (EntropyGrid and Gradient: models of values by their columns, where rows show, or with shorter tails)
 struct BlockCoder {
   std::byte* (*push)(std::uint32_t* states, const Model& model, int shift, const std::int32_t* q,
                      std::byte* to);
   void (*pop)(std::uint32_t* states, const Model& model, int shift, std::int32_t* q, Reader& in);
+  std::byte* (*push_each)(std::uint32_t* states, const ModelSet& models, const std::uint16_t* which,
+                          const std::int32_t* q, std::byte* to);
+  void (*pop_each)(std::uint32_t* states, const ModelSet& models, const std::uint16_t* which, std::int32_t* q,
+                   Reader& in);
   std::uint64_t (*magnitudes)(const std::int32_t* q);
+  /// The models of values from the averages of their columns; magnitudes, and the averages with them; of sums of columns of some rows,
+  /// modulo 2^8, what they and their squares add up to: of the first columns, as many times 64 as there are.
+  void (*own_models)(const std::uint16_t* before, int scale, std::uint16_t* which);
+  void (*relative)(const std::int32_t* q, std::int32_t factor, std::uint16_t* magnitudes);
+  void (*learn)(const std::uint16_t* before, const std::int32_t* q, std::int32_t factor,
+                std::uint16_t* after);
+  Sums (*fold)(const std::uint8_t* values, std::size_t row, std::size_t rows);
 };
 
 struct PortableLevel {
@@ -32,7 +50,40 @@ struct PortableLevel {
   static void pop(std::uint32_t* states, const Model& model, int shift, std::int32_t* q, Reader& in) {
     PortableBlocks(wide_lanes).pop(states, model, shift, q, block_values, in);
   }
+  static std::byte* push_each(std::uint32_t* states, const ModelSet& models, const std::uint16_t* which,
+                              const std::int32_t* q, std::byte* to) {
+    return PortableBlocks(wide_lanes).push_each(states, models, which, q, block_values, to);
+  }
+  static void pop_each(std::uint32_t* states, const ModelSet& models, const std::uint16_t* which,
+                       std::int32_t* q, Reader& in) {
+    PortableBlocks(wide_lanes).pop_each(states, models, which, q, block_values, in);
+  }
   static std::uint64_t magnitudes(const std::int32_t* q) { return sum_of_magnitudes(q, block_values); }
+  static void own_models(const std::uint16_t* before, int scale, std::uint16_t* which) {
+    for (std::size_t i = 0; i < block_values; ++i) {
+      int k = scale - 1 - static_cast<int>(own_thresholds.size()) / 2;
+      for (const std::uint16_t threshold : own_thresholds) k += before[i] >= threshold;
+      which[i] = static_cast<std::uint16_t>(std::clamp(k, 0, ModelSet::count - 1));
+    }
+  }
+  static void relative(const std::int32_t* q, std::int32_t factor, std::uint16_t* magnitudes) {
+    for (std::size_t i = 0; i < block_values; ++i)
+      magnitudes[i] = static_cast<std::uint16_t>(relative_of(q[i], factor));
+  }
+  static void learn(const std::uint16_t* before, const std::int32_t* q, std::int32_t factor,
+                    std::uint16_t* after) {
+    for (std::size_t i = 0; i < block_values; ++i)
+      after[i] = static_cast<std::uint16_t>(before[i] + ((relative_of(q[i], factor) - before[i]) >> 3));
+  }
+  static Sums fold(const std::uint8_t* values, std::size_t row, std::size_t rows) {
+    Sums all;
+    for (std::size_t c = 0; c + 64 <= row; c += 64) {
+      std::uint8_t sums[64];
+      fold_columns(values + c, row, rows, sums);
+      for (const std::uint8_t sum : sums) all.of_all += sum, all.of_squares += std::uint64_t{sum} * sum;
+    }
+    return all;
+  }
 };
 
 template <Level level> constexpr BlockCoder make_coder() {
@@ -49,7 +100,25 @@ template <Level level> inline constexpr BlockCoder coder_at = make_coder<level>(
 
 /// For a level that can run.
 inline const BlockCoder& coder_for(Level level) {
+<<<<<<< HEAD
   return with_level(level, []<Level l>() -> const BlockCoder& { return coder_at<l>; });
+=======
+  static constexpr BlockCoder portable{
+      PortableLevel::push,     PortableLevel::pop,        PortableLevel::push_each,
+      PortableLevel::pop_each, PortableLevel::magnitudes, PortableLevel::own_models,
+      PortableLevel::relative, PortableLevel::learn,      PortableLevel::fold};
+#if WRING_ENTROPY_X86_64
+  static constexpr BlockCoder avx2{Avx2Level::push,     Avx2Level::pop,        Avx2Level::push_each,
+                                   Avx2Level::pop_each, Avx2Level::magnitudes, Avx2Level::own_models,
+                                   Avx2Level::relative, Avx2Level::learn,      Avx2Level::fold},
+      avx512{Avx512Level::push,     Avx512Level::pop,        Avx512Level::push_each,
+             Avx512Level::pop_each, Avx512Level::magnitudes, Avx512Level::own_models,
+             Avx512Level::relative, Avx512Level::learn,      Avx512Level::fold};
+  if (level == Level::avx512) return avx512;
+  if (level == Level::avx2) return avx2;
+#endif
+  return portable;
+>>>>>>> 53e68d9 (EntropyGrid and Gradient: models of values by their columns, where rows show, or with shorter tails)
 }
 
 /// That of the fastest level that can run.

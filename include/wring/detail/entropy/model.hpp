@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 
 /// Range asymmetric numeral systems (J. Duda, arXiv:1311.2540), with states of 32 bits that are kept in [2^16, 2^32) and words of 16.
@@ -58,6 +59,43 @@ struct Model {
       for (std::uint32_t k = 0; k < frequency; ++k) slot[start + k] = s | (frequency - 1) << 8 | k << 20;
       start += frequency;
     }
+  }
+};
+
+/// Models of values around 0, among which each lane has its own: all their forms one after the other. Symbols are the integers from
+/// `lowest` on, then the escape.
+struct ModelSet {
+  static constexpr int count = 21, symbol_bits = 7, symbols = 1 << symbol_bits, lowest = 1 - symbols / 2;
+  static constexpr std::uint32_t escape = symbols - 1, escaped = 1u << 15;
+
+  static std::uint32_t symbol_of(std::int32_t value) {
+    const std::uint32_t s = static_cast<std::uint32_t>(value) - static_cast<std::uint32_t>(lowest);
+    return s < escape ? s : escape;
+  }
+
+  /// As a Model's; symbols without a frequency have the escape's, with a mark.
+  std::uint32_t push[count * symbols];
+  std::uint32_t slot[count * total_frequency];
+
+  /// From the frequencies of the escape and of the magnitudes 0, 1, 2, ... for one sign.
+  void assign(int model, std::span<const std::uint16_t> frequencies) {
+    std::uint32_t start = 0, *to = push + model * symbols;
+    const auto put = [&](std::uint32_t s, std::uint32_t frequency, std::uint32_t mark) {
+      to[s] = start | frequency << 16 | mark;
+      for (std::uint32_t k = 0; k < frequency; ++k)
+        slot[model * static_cast<int>(total_frequency) + static_cast<int>(start + k)] =
+            s | (frequency - 1) << 8 | k << 20;
+      start += frequency;
+    };
+    const auto known = static_cast<std::uint32_t>(frequencies.size() - 1);
+    const auto magnitude = [](std::uint32_t s) {
+      return static_cast<std::uint32_t>(std::abs(static_cast<int>(s) + lowest));
+    };
+    for (std::uint32_t s = 0; s < escape; ++s)
+      if (magnitude(s) < known) put(s, frequencies[1 + magnitude(s)], 0);
+    put(escape, frequencies[0], escaped);
+    for (std::uint32_t s = 0; s < escape; ++s)
+      if (magnitude(s) >= known) to[s] = to[escape];
   }
 };
 

@@ -52,6 +52,32 @@ inline constexpr std::uint16_t scale_frequencies[] = {
     11, 10, 8, 7, 6, 5, 5, 4, 3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 };
 inline constexpr std::uint8_t scale_lengths[] = {3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 9, 12, 15, 20, 27, 36, 48, 36, 48};
+
+/// The same for scales 1 to 21 of values whose own scale is known: exp(-|t|^1.75), with shorter tails.
+inline constexpr std::uint16_t own_scale_frequencies[] = {
+1, 4063, 16,
+    1, 4049, 23,
+    1, 4031, 32,
+    1, 4005, 45,
+    1, 3967, 64,
+    1, 3913, 91,
+    1, 3839, 128,
+    1, 3733, 181,
+    1, 3585, 255,
+    1, 3375, 359, 1,
+    1, 3085, 498, 7,
+    1, 2707, 664, 30,
+    1, 2261, 813, 100, 4,
+    1, 1799, 882, 235, 29, 2,
+    1, 1371, 840, 386, 110, 22, 3, 1,
+    1, 1013, 718, 467, 227, 89, 29, 8, 2, 1,
+    1, 735, 568, 456, 304, 180, 95, 45, 20, 8, 3, 1,
+    1, 527, 429, 388, 310, 231, 163, 108, 68, 41, 23, 12, 6, 3, 1, 1,
+    1, 373, 314, 304, 269, 229, 189, 151, 117, 88, 64, 46, 32, 21, 14, 9, 6, 3, 2, 1, 1, 1,
+    1, 267, 226, 228, 213, 195, 175, 155, 135, 115, 97, 81, 66, 53, 42, 33, 26, 20, 15, 11, 8, 6, 4, 3, 2, 1, 1, 1, 1, 1,
+    2, 180, 162, 166, 160, 153, 144, 135, 125, 115, 104, 94, 84, 75, 66, 58, 51, 44, 37, 32, 27, 23, 19, 16, 13, 11, 9, 7, 6, 4, 4, 3, 2, 2, 1, 1, 1, 1, 1, 1,
+};
+inline constexpr std::uint8_t own_scale_lengths[] = {3, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 5, 6, 8, 10, 12, 16, 22, 30, 40};
 // clang-format on
 
 /// A block's scale, from the sum of its m values' magnitudes.
@@ -82,6 +108,15 @@ class ScaleModels {
     return models_[static_cast<std::size_t>(low == 0 ? scale - 1 : greatest_modelled + scale - 2 * low - 20)];
   }
 
+  /// Of scales from 1 to `greatest_modelled`, numbered from 0, for values that have each their own.
+  const ModelSet& each() const { return each_; }
+
+  /// 64ths of bits that values around 0 take by the model of a scale up to `greatest_modelled`, or by their own scale's. Index: as in
+  /// ModelSet.
+  using Costs = std::array<std::uint16_t, ModelSet::symbols>;
+  const Costs& costs(int scale) const { return costs_[static_cast<std::size_t>(scale - 1)]; }
+  const Costs& own_costs(std::size_t number) const { return own_costs_[number]; }
+
   /// Of steps from one block's scale to the next, each kind with fewer that are not 0 than the one before; and the kind for `count`
   /// steps whose magnitudes add up to `sum`.
   const Model& steps(unsigned kind) const { return steps_[kind]; }
@@ -94,6 +129,17 @@ class ScaleModels {
     const std::uint16_t* from = scale_frequencies;
     for (std::size_t k = 0; k < models_.size(); from += scale_lengths[k], ++k)
       models_[k] = mirrored(from, scale_lengths[k] - 1u, k < greatest_modelled);
+    from = own_scale_frequencies;
+    for (int k = 0; k < ModelSet::count; from += own_scale_lengths[k], ++k)
+      each_.assign(k, std::span(from, own_scale_lengths[k]));
+    for (std::size_t k = 0; k < costs_.size(); ++k)
+      for (std::uint32_t s = 0; s < ModelSet::symbols; ++s) {
+        const Model& model = models_[k];
+        const std::uint32_t symbol = model.symbol_of(static_cast<std::int32_t>(s) + ModelSet::lowest);
+        const std::uint32_t own = each_.push[k * ModelSet::symbols + s];
+        costs_[k][s] = cost_of(model.push[symbol] >> 16, symbol == model.escape);
+        own_costs_[k][s] = cost_of(own >> 16, (own & ModelSet::escaped) != 0);
+      }
     // 2^-|d|, 4^-|d|, 16^-|d| and 64^-|d|, nearly
     static constexpr std::uint16_t steps[][14] = {{1, 1365, 682, 341, 171, 85, 43, 21, 11, 5, 3, 1, 1, 1},
                                                   {1, 2451, 614, 154, 38, 10, 3, 1, 1, 1},
@@ -101,6 +147,19 @@ class ScaleModels {
                                                   {1, 3957, 62, 1, 1, 1, 1, 1, 1, 1}};
     steps_[0] = mirrored(steps[0], 13, true);
     for (std::size_t kind = 1; kind < steps_.size(); ++kind) steps_[kind] = mirrored(steps[kind], 9, true);
+  }
+
+  /// 64 log2(4096 / frequency), and what follows an escape.
+  static std::uint16_t cost_of(std::uint32_t frequency, bool escape) {
+    const int octave = static_cast<int>(std::bit_width(frequency)) - 1;
+    std::uint64_t mantissa = std::uint64_t{frequency} << (31 - octave),
+                  logarithm = static_cast<unsigned>(octave);
+    for (int bit = 0; bit < 6; ++bit) {
+      mantissa = mantissa * mantissa >> 31;
+      logarithm = 2 * logarithm + (mantissa >> 32);
+      mantissa >>= mantissa >> 32;
+    }
+    return static_cast<std::uint16_t>(64 * precision - logarithm + (escape ? 64 * 32 : 0));
   }
 
   /// From the frequencies of the escape and of n magnitudes. `centred`: 0 stands alone.
@@ -115,6 +174,8 @@ class ScaleModels {
 
   std::array<Model, std::size(scale_lengths)> models_;
   std::array<Model, 4> steps_;
+  ModelSet each_;
+  std::array<Costs, ModelSet::count> costs_, own_costs_;
 };
 
 }  // namespace wring::inline v0::detail::entropy

@@ -24,12 +24,24 @@ struct Avx512 {
 #define WRING_OP WRING_AVX512 static WRING_ALWAYS_INLINE
   WRING_OP Vector load(const void* p) { return _mm512_loadu_si512(p); }
   WRING_OP void store(void* p, const Vector& v) { _mm512_storeu_si512(p, v); }
+  WRING_OP Vector load_halves(const void* p) {
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
+  }
+  WRING_OP void store_halves(void* p, const Vector& v) {
+    _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(v));
+  }
+  /// Bytes, and the squares of bytes below 2^7, added up in some lanes.
+  WRING_OP Vector add_bytes(const Vector& v) { return _mm512_sad_epu8(v, _mm512_setzero_si512()); }
+  WRING_OP Vector add_squares(const Vector& v) {
+    return _mm512_madd_epi16(_mm512_maddubs_epi16(v, v), _mm512_set1_epi16(1));
+  }
   WRING_OP Vector fill(std::uint32_t x) { return _mm512_set1_epi32(static_cast<int>(x)); }
   WRING_OP Vector add(const Vector& a, const Vector& b) { return _mm512_add_epi32(a, b); }
   WRING_OP Vector subtract(const Vector& a, const Vector& b) { return _mm512_sub_epi32(a, b); }
   WRING_OP Vector multiply(const Vector& a, const Vector& b) { return _mm512_mullo_epi32(a, b); }
   WRING_OP Vector both(const Vector& a, const Vector& b) { return _mm512_and_si512(a, b); }
   WRING_OP Vector either(const Vector& a, const Vector& b) { return _mm512_or_si512(a, b); }
+  WRING_OP Vector exclusive(const Vector& a, const Vector& b) { return _mm512_xor_si512(a, b); }
   WRING_OP Vector least(const Vector& a, const Vector& b) { return _mm512_min_epu32(a, b); }
   WRING_OP Vector left(const Vector& a, int bits) {
     return _mm512_slli_epi32(a, static_cast<unsigned>(bits));
@@ -98,12 +110,24 @@ struct Avx2 {
 #define WRING_OP WRING_AVX2 static WRING_ALWAYS_INLINE
   WRING_OP Vector load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
   WRING_OP void store(void* p, const Vector& v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
+  WRING_OP Vector load_halves(const void* p) {
+    return _mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+  }
+  WRING_OP void store_halves(void* p, const Vector& v) {
+    _mm_storeu_si128(static_cast<__m128i*>(p),
+                     _mm_packus_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
+  }
+  WRING_OP Vector add_bytes(const Vector& v) { return _mm256_sad_epu8(v, _mm256_setzero_si256()); }
+  WRING_OP Vector add_squares(const Vector& v) {
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(v, v), _mm256_set1_epi16(1));
+  }
   WRING_OP Vector fill(std::uint32_t x) { return _mm256_set1_epi32(static_cast<int>(x)); }
   WRING_OP Vector add(const Vector& a, const Vector& b) { return _mm256_add_epi32(a, b); }
   WRING_OP Vector subtract(const Vector& a, const Vector& b) { return _mm256_sub_epi32(a, b); }
   WRING_OP Vector multiply(const Vector& a, const Vector& b) { return _mm256_mullo_epi32(a, b); }
   WRING_OP Vector both(const Vector& a, const Vector& b) { return _mm256_and_si256(a, b); }
   WRING_OP Vector either(const Vector& a, const Vector& b) { return _mm256_or_si256(a, b); }
+  WRING_OP Vector exclusive(const Vector& a, const Vector& b) { return _mm256_xor_si256(a, b); }
   WRING_OP Vector least(const Vector& a, const Vector& b) { return _mm256_min_epu32(a, b); }
   WRING_OP Vector left(const Vector& a, int bits) { return _mm256_slli_epi32(a, bits); }
   WRING_OP Vector right(const Vector& a, int bits) { return _mm256_srli_epi32(a, bits); }
@@ -205,7 +229,7 @@ struct Avx2 {
       for (int row = 0; row < rows; ++row) {                                                                 \
         M any = 0;                                                                                           \
         for (int k = 0; k < parts; ++k) {                                                                    \
-          v[k] = pop_symbol(x[k], model);                                                                    \
+          v[k] = pop_symbol(x[k], model.slot, R::fill(0));                                                   \
           escaped[k] = R::equal(v[k], escape), any = static_cast<M>(any | escaped[k]);                       \
           low[k] = model.has_common ? static_cast<M>(R::all & ~R::below(escape, v[k])) : R::all;             \
           v[k] = R::add(v[k], lowest);                                                                       \
@@ -231,6 +255,61 @@ struct Avx2 {
       in = at;                                                                                               \
     }                                                                                                        \
                                                                                                              \
+    TARGET static std::byte* push_each(std::uint32_t* states, const ModelSet& models,                        \
+                                       const std::uint16_t* which, const std::int32_t* q, std::byte* to) {   \
+      V x[parts], v[parts], symbol[parts];                                                                   \
+      M escaped[parts];                                                                                      \
+      for (int k = 0; k < parts; ++k) x[k] = R::load(states + R::lanes * k);                                 \
+      for (int row = rows; row-- > 0;) {                                                                     \
+        M any = 0;                                                                                           \
+        for (int k = 0; k < parts; ++k) {                                                                    \
+          const int at = static_cast<int>(wide_lanes) * row + R::lanes * k;                                  \
+          v[k] = R::load(q + at);                                                                            \
+          const V s = R::subtract(v[k], R::fill(static_cast<std::uint32_t>(ModelSet::lowest)));              \
+          symbol[k] =                                                                                        \
+              R::gather(models.push, R::add(R::left(R::load_halves(which + at), ModelSet::symbol_bits),      \
+                                            R::least(s, R::fill(ModelSet::escape))));                        \
+          const V mark = R::fill(ModelSet::escaped);                                                         \
+          escaped[k] = R::equal(R::both(symbol[k], mark), mark), any = static_cast<M>(any | escaped[k]);     \
+          symbol[k] = R::both(symbol[k], R::fill(~ModelSet::escaped));                                       \
+        }                                                                                                    \
+        if (any)                                                                                             \
+          for (const int from : {0, 16})                                                                     \
+            for (int k = 0; k < parts; ++k)                                                                  \
+              push_bits(x[k], escaped[k], R::right_signed(v[k], from), 16, to);                              \
+        for (int k = 0; k < parts; ++k) push_symbol(x[k], symbol[k], to);                                    \
+      }                                                                                                      \
+      for (int k = 0; k < parts; ++k) R::store(states + R::lanes * k, x[k]);                                 \
+      return to;                                                                                             \
+    }                                                                                                        \
+                                                                                                             \
+    TARGET static void pop_each(std::uint32_t* states, const ModelSet& models, const std::uint16_t* which,   \
+                                std::int32_t* q, Reader& in) {                                               \
+      Reader at = in;                                                                                        \
+      V x[parts], v[parts];                                                                                  \
+      M escaped[parts];                                                                                      \
+      for (int k = 0; k < parts; ++k) x[k] = R::load(states + R::lanes * k);                                 \
+      for (int row = 0; row < rows; ++row) {                                                                 \
+        M any = 0;                                                                                           \
+        for (int k = 0; k < parts; ++k) {                                                                    \
+          const V model = R::load_halves(which + static_cast<int>(wide_lanes) * row + R::lanes * k);         \
+          v[k] = pop_symbol(x[k], models.slot, R::left(model, precision));                                   \
+          escaped[k] = R::equal(v[k], R::fill(ModelSet::escape)), any = static_cast<M>(any | escaped[k]);    \
+          v[k] = R::add(v[k], R::fill(static_cast<std::uint32_t>(ModelSet::lowest)));                        \
+        }                                                                                                    \
+        refill(x, at);                                                                                       \
+        if (any)                                                                                             \
+          for (int half = 0; half < 2; ++half) {                                                             \
+            for (int k = 0; k < parts; ++k) pop_bits(v[k], x[k], escaped[k], 16);                            \
+            refill(x, at);                                                                                   \
+          }                                                                                                  \
+        for (int k = 0; k < parts; ++k)                                                                      \
+          R::store(q + static_cast<int>(wide_lanes) * row + R::lanes * k, v[k]);                             \
+      }                                                                                                      \
+      for (int k = 0; k < parts; ++k) R::store(states + R::lanes * k, x[k]);                                 \
+      in = at;                                                                                               \
+    }                                                                                                        \
+                                                                                                             \
     TARGET static std::uint64_t magnitudes(const std::int32_t* q) {                                          \
       V low = R::fill(0), high = low; /* halves, so that no lane overflows */                                \
       for (std::size_t i = 0; i < block_values; i += R::lanes) {                                             \
@@ -246,7 +325,59 @@ struct Avx2 {
       return sum;                                                                                            \
     }                                                                                                        \
                                                                                                              \
+    TARGET static void own_models(const std::uint16_t* before, int scale, std::uint16_t* which) {            \
+      constexpr std::uint32_t up = 16; /* so that no number is below 0 */                                    \
+      for (std::size_t i = 0; i < block_values; i += R::lanes) {                                             \
+        const V average = R::load_halves(before + i);                                                        \
+        V k = R::fill(static_cast<std::uint32_t>(scale - 1) + up - own_thresholds.size() / 2);               \
+        for (const std::uint16_t threshold : own_thresholds)                                                 \
+          k = R::choose(R::below(average, R::fill(threshold)), k, R::add(k, R::fill(1)));                    \
+        k = R::least(R::choose(R::below(k, R::fill(up)), R::fill(up), k),                                    \
+                     R::fill(up + ModelSet::count - 1));                                                     \
+        R::store_halves(which + i, R::subtract(k, R::fill(up)));                                             \
+      }                                                                                                      \
+    }                                                                                                        \
+                                                                                                             \
+    TARGET static void relative(const std::int32_t* q, std::int32_t factor, std::uint16_t* magnitudes) {     \
+      for (std::size_t i = 0; i < block_values; i += R::lanes)                                               \
+        R::store_halves(magnitudes + i, relative_of(R::load(q + i), factor));                                \
+    }                                                                                                        \
+                                                                                                             \
+    TARGET static void learn(const std::uint16_t* before, const std::int32_t* q, std::int32_t factor,        \
+                             std::uint16_t* after) {                                                         \
+      for (std::size_t i = 0; i < block_values; i += R::lanes) {                                             \
+        const V average = R::load_halves(before + i),                                                        \
+                rest = R::subtract(relative_of(R::load(q + i), factor), average);                            \
+        R::store_halves(after + i, R::add(average, R::right_signed(rest, 3)));                               \
+      }                                                                                                      \
+    }                                                                                                        \
+                                                                                                             \
+    TARGET static Sums fold(const std::uint8_t* values, std::size_t row, std::size_t rows) {                 \
+      V sums = R::fill(0), squares = sums;                                                                   \
+      for (std::size_t c = 0; c + 64 <= row; c += 64) {                                                      \
+        alignas(64) std::uint8_t bytes[64];                                                                  \
+        fold_columns(values + c, row, rows, bytes);                                                          \
+        for (std::size_t k = 0; k < 64; k += 4 * R::lanes) {                                                 \
+          const V some = R::load(bytes + k);                                                                 \
+          sums = R::add(sums, R::add_bytes(some)), squares = R::add(squares, R::add_squares(some));          \
+        }                                                                                                    \
+      }                                                                                                      \
+      std::uint32_t parts_of[2][R::lanes];                                                                   \
+      R::store(parts_of[0], sums), R::store(parts_of[1], squares);                                           \
+      Sums all;                                                                                              \
+      for (const std::uint32_t part : parts_of[0]) all.of_all += part;                                       \
+      for (const std::uint32_t part : parts_of[1]) all.of_squares += part;                                   \
+      return all;                                                                                            \
+    }                                                                                                        \
+                                                                                                             \
    private:                                                                                                  \
+    TARGET static WRING_ALWAYS_INLINE V relative_of(const V& v, std::int32_t factor) {                       \
+      const V sign = R::right_signed(v, 31);                                                                 \
+      const V magnitude = R::subtract(R::exclusive(v, sign), sign);                                          \
+      const V clipped = R::least(magnitude, R::fill(greatest_clipped));                                      \
+      return R::least(R::right(R::multiply(clipped, R::fill(static_cast<std::uint32_t>(factor))), 2),        \
+                      R::fill(greatest_relative));                                                           \
+    }                                                                                                        \
     static int lower_bits(int shift) { return shift < 16 ? shift : 16; }                                     \
                                                                                                              \
     TARGET static WRING_ALWAYS_INLINE M not_common(const Model& model, const V& v) {                         \
@@ -291,8 +422,10 @@ struct Avx2 {
       x = R::choose(which, R::right(x, bits), x);                                                            \
     }                                                                                                        \
                                                                                                              \
-    TARGET static WRING_ALWAYS_INLINE V pop_symbol(V& x, const Model& model) {                               \
-      const V places = R::fill(total_frequency - 1), slot = R::gather(model.slot, R::both(x, places));       \
+    /* Slots are those from `first` on. */                                                                   \
+    TARGET static WRING_ALWAYS_INLINE V pop_symbol(V& x, const std::uint32_t* slots, const V& first) {       \
+      const V places = R::fill(total_frequency - 1),                                                         \
+              slot = R::gather(slots, R::add(R::both(x, places), first));                                    \
       const V frequency = R::add(R::both(R::right(slot, 8), places), R::fill(1));                            \
       x = R::add(R::multiply(frequency, R::right(x, precision)), R::right(slot, 20));                        \
       return R::both(slot, R::fill(255));                                                                    \
