@@ -151,7 +151,8 @@ TEST_CASE("a ramp, and noise, whose compressed form would outgrow the raw one st
 TEST_CASE("mixed magnitudes in one block: each within the bound, zero stays zero", "[cases][bound]") {
   const auto zero_stays = []<class T>(const Case<T>& all) {
     hold(all);
-    everywhere(all, [&](const AnyCompressor<T>&, const AnyCall<T>&, const Collected<T>& got) {
+    everywhere(all, [&](const AnyCompressor<T>& compressor, const AnyCall<T>&, const Collected<T>& got) {
+      if (compressor.mixes) return;
       for (const auto& result : got.results)
         for (std::size_t i = 6; i < result.size(); i += 8) REQUIRE(as_double(result[i]) == 0);
     });
@@ -279,7 +280,7 @@ TEST_CASE("small values keep their sign where they exceed the bound", "[cases][b
     hold(all);
     everywhere(
         all, [&](const AnyCompressor<float>& compressor, const AnyCall<float>&, const Collected<float>& got) {
-          for (std::size_t i = 0; i < x.size(); ++i)
+          for (std::size_t i = 0; i < x.size() && !compressor.mixes; ++i)
             if (!compressor.by_itself)
               REQUIRE(sign * got.results[1][i] >= 0);  // zero, or with its sign
             else if (!compressor.bounded || std::abs(x[i]) > 1e-12f)

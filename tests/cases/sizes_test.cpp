@@ -60,6 +60,14 @@ TEST_CASE("fewer elements than ranks, odd counts, any number of ranks: the value
                                                      : wring::mean}});
 }
 
+TEST_CASE("every compressor by every algorithm on one to eight ranks", "[cases][size]") {
+  for (int ranks = 1; ranks <= 8; ++ranks)
+    hold(Case<float>{.inputs = reals<float>(ranks, 1290),
+                     .bound = absolute(1e-4),
+                     .collectives = {Collective::allreduce, collectives[1 + ranks % 3]},
+                     .operations = {ranks % 2 == 0 ? wring::sum : wring::mean}});
+}
+
 TEST_CASE("every length up to forty, on three and five ranks, in uneven parts", "[cases][size]") {
   for (const int ranks : {3, 5})
     for (std::size_t n = 1; n <= 40; ++n)

@@ -215,9 +215,10 @@ TEST_CASE("the maximum of minus infinities is minus infinity, in every type", "[
                         .bound = absolute(1),
                         .collectives = {Collective::allreduce},
                         .operations = {operation}};
-      everywhere(all, [&](const AnyCompressor<T>&, const AnyCall<T>&, const Collected<T>& got) {
+      everywhere(all, [&](const AnyCompressor<T>& compressor, const AnyCall<T>&, const Collected<T>& got) {
         REQUIRE(all_ok(got.outcomes));
-        for (const auto& y : got.results) REQUIRE(same_bits(y, x));
+        const PerRank<T> expected = selected(compressor, {x});
+        for (const auto& y : got.results) REQUIRE(same_bits(y, expected[0]));
       });
     }
   });

@@ -13,8 +13,7 @@
 #include <wring/compressor/grid.hpp>
 #include <wring/view.hpp>
 
-#include "support/executors.hpp"
-#include "support/ranks.hpp"
+#include "cases/compressors.hpp"
 
 using namespace wring_test;
 using wring::InProcess;
@@ -22,12 +21,22 @@ using wring::InProcessTransport;
 
 namespace {
 
-using Exec = Kokkos::DefaultHostExecutionSpace;
 using Matrix = Kokkos::View<float**, Kokkos::LayoutRight, Kokkos::HostSpace>;
 
-Matrix factor(const std::string& name, int worker, std::size_t n) {
+/// Factors of a layer: of its gradients (g), or of its inputs (a), on some workers.
+struct Layer {
+  const char* file;
+  int workers;
+  std::size_t n;
+};
+constexpr Layer layers[] = {{"tests/data/factor_conv2_g", 4, 64},
+                            {"tests/data/factor_fc1_g", 2, 128},
+                            {"benchmarks/data/factor", 2, 160}};  // of conv2's inputs
+
+Matrix factor(const Layer& layer, int worker) {
+  const std::size_t n = layer.n;
   const Matrix m("m", n, n);
-  std::ifstream file(WRING_SOURCE_DIR "/tests/data/factor_" + name + "_w" + std::to_string(worker) + ".f32",
+  std::ifstream file(std::string(WRING_SOURCE_DIR "/") + layer.file + "_w" + std::to_string(worker) + ".f32",
                      std::ios::binary);
   file.read(reinterpret_cast<char*>(m.data()), static_cast<std::streamsize>(n * n * sizeof(float)));
   REQUIRE(file);
@@ -49,12 +58,12 @@ bool is_positive_definite(const Matrix& m, double damping) {
 }
 
 /// The mean of the workers' factors within a bound.
-Matrix mean_within(const std::string& name, int workers, std::size_t n, wring::Bound bound) {
-  InProcess world(workers);
+Matrix mean_within(const Layer& layer, wring::Bound bound) {
+  InProcess world(layer.workers);
   std::deque<wring::Allreduce<wring::Grid<float>, InProcessTransport>> means;
   std::vector<Matrix> m;
-  for (int w = 0; w < workers; ++w) {
-    m.push_back(factor(name, w, n));
+  for (int w = 0; w < layer.workers; ++w) {
+    m.push_back(factor(layer, w));
     means.emplace_back(wring::Grid<float>{}, world.link(w), wring::Ring{},
                        wring::Options{.operation = wring::mean});
   }
@@ -67,6 +76,20 @@ Matrix mean_within(const std::string& name, int workers, std::size_t n, wring::B
   return m[0];
 }
 
+/// The upper triangle, row by row.
+std::vector<float> triangle(const Matrix& m) {
+  std::vector<float> x;
+  for (std::size_t i = 0; i < m.extent(0); ++i)
+    for (std::size_t j = i; j < m.extent(0); ++j) x.push_back(m(i, j));
+  return x;
+}
+Matrix from_triangle(const std::vector<float>& x, std::size_t n) {
+  const Matrix m("m", n, n);
+  for (std::size_t i = 0, at = 0; i < n; ++i)
+    for (std::size_t j = i; j < n; ++j) m(i, j) = m(j, i) = x[at++];
+  return m;
+}
+
 double mean_diagonal(const Matrix& m) {
   double trace = 0;
   for (std::size_t i = 0; i < m.extent(0); ++i) trace += static_cast<double>(m(i, i));
@@ -77,24 +100,39 @@ double mean_diagonal(const Matrix& m) {
 
 TEST_CASE("damped factors stay positive definite under the bound, and not under a much larger one",
           "[collective][kfac]") {
-  struct Layer {
-    const char* name;
-    int workers;
-    std::size_t n;
-  };
   bool one_is_lost = false;
-  for (const Layer& layer : {Layer{"conv2_g", 4, 64}, Layer{"fc1_g", 2, 128}})
+  for (const Layer& layer : layers)
     for (const double part : {1.0, 0.1, 0.001}) {  // of the mean of the diagonal
-      const double damping = part * mean_diagonal(factor(layer.name, 0, layer.n));
+      const double damping = part * mean_diagonal(factor(layer, 0));
       const wring::Bound bound = wring::positive_definite(damping, layer.n);
-      INFO(layer.name << ", damping " << damping << ", bound " << bound.value);
+      INFO(layer.file << ", damping " << damping << ", bound " << bound.value);
       REQUIRE(bound.value < damping / static_cast<double>(layer.n));
-      REQUIRE(is_positive_definite(mean_within(layer.name, layer.workers, layer.n, bound), damping));
-      const Matrix coarse =
-          mean_within(layer.name, layer.workers, layer.n, wring::absolute(30 * bound.value));
+      REQUIRE(is_positive_definite(mean_within(layer, bound), damping));
+      const Matrix coarse = mean_within(layer, wring::absolute(30 * bound.value));
       one_is_lost = one_is_lost || !is_positive_definite(coarse, damping);
     }
   REQUIRE(one_is_lost);
+}
+
+TEST_CASE("every compressor that keeps a bound keeps damped factors positive definite",
+          "[collective][kfac]") {
+  for (const Layer& layer : layers) {
+    Case<float> all{.collectives = {wring::Collective::allreduce},
+                    .operations = {wring::mean},
+                    .algorithms = {wring::Direct{}, wring::RecursiveDoubling{}}};
+    for (int w = 0; w < layer.workers; ++w) all.inputs.push_back(triangle(factor(layer, w)));
+    for (const double part : {1.0, 0.01}) {
+      const double damping = part * mean_diagonal(factor(layer, 0));
+      all.bound = wring::positive_definite(damping, layer.n), all.error = all.bound.value;
+      everywhere(all, [&](const AnyCompressor<float>& compressor, const AnyCall<float>&,
+                          const Collected<float>& got) {
+        if (!compressor.bounded) return;
+        INFO(layer.file << ", damping " << damping);
+        REQUIRE(all_ok(got.outcomes));
+        REQUIRE(is_positive_definite(from_triangle(got.results[0], layer.n), damping));
+      });
+    }
+  }
 }
 
 // Under the worst error that a bound allows, every element off by E, no larger bound would do.

@@ -94,9 +94,10 @@ inline Lengths uneven_counts(std::size_t n, int ranks) {
   return counts;
 }
 
-/// Runs a collective. `inputs[r]` is what rank r hands in (the whole vector for broadcast, on every rank).
-template <class Codec, class T = typename Codec::value_type>
-Collected<T> collect(const AnyAlgorithm& algorithm, const Call<Codec>& call, const PerRank<T>& inputs) {
+/// Runs a collective. `inputs[r]` is what rank r hands in (the whole vector for broadcast, on every rank), `codec_of(r)` its compressor.
+template <class Codec, class CodecOf, class T = typename Codec::value_type>
+Collected<T> collect(const AnyAlgorithm& algorithm, const Call<Codec>& call, const PerRank<T>& inputs,
+                     CodecOf codec_of) {
   using namespace wring;
   const int ranks = static_cast<int>(inputs.size());
   const bool gathers = call.collective == Collective::allgather,
@@ -135,13 +136,13 @@ Collected<T> collect(const AnyAlgorithm& algorithm, const Call<Codec>& call, con
     const auto tensors = group(item(from, output(r), call.bound, std::span<const std::size_t>(call.counts)));
     switch (call.collective) {
     case Collective::allreduce:
-      return allreduces.emplace_back(call.codec, link, algorithm, call.options).start(Exec{}, tensors);
+      return allreduces.emplace_back(codec_of(r), link, algorithm, call.options).start(Exec{}, tensors);
     case Collective::reduce_scatter:
-      return scatterers.emplace_back(call.codec, link, algorithm, call.options).start(Exec{}, tensors);
+      return scatterers.emplace_back(codec_of(r), link, algorithm, call.options).start(Exec{}, tensors);
     case Collective::allgather:
-      return gatherers.emplace_back(call.codec, link, algorithm, call.options).start(Exec{}, tensors);
+      return gatherers.emplace_back(codec_of(r), link, algorithm, call.options).start(Exec{}, tensors);
     default:
-      return broadcasts.emplace_back(call.codec, link, algorithm, call.options)
+      return broadcasts.emplace_back(codec_of(r), link, algorithm, call.options)
           .start(Exec{}, tensors, call.root);
     }
   });
@@ -157,6 +158,12 @@ Collected<T> collect(const AnyAlgorithm& algorithm, const Call<Codec>& call, con
     }
   }
   return result;
+}
+
+/// With one compressor on all ranks.
+template <class Codec, class T = typename Codec::value_type>
+Collected<T> collect(const AnyAlgorithm& algorithm, const Call<Codec>& call, const PerRank<T>& inputs) {
+  return collect(algorithm, call, inputs, [&](std::size_t) -> const Codec& { return call.codec; });
 }
 
 /// The values of which element `i` of the whole result is made.

@@ -17,13 +17,7 @@
 /// The coder of full blocks in 32 lanes for each level of the instruction set. All move the same words.
 namespace wring::inline v0::detail::entropy {
 
-<<<<<<< HEAD
-/// `push` and `pop` of a block of 128 values, and the sum of their magnitudes.
-=======
-enum class Level { portable, avx2, avx512 };
-
 /// `push` and `pop` of a block of 128 values, with one model or with each value's own, and the sum of their magnitudes.
->>>>>>> 53e68d9 (EntropyGrid and Gradient: models of values by their columns, where rows show, or with shorter tails)
 struct BlockCoder {
   std::byte* (*push)(std::uint32_t* states, const Model& model, int shift, const std::int32_t* q,
                      std::byte* to);
@@ -86,39 +80,25 @@ struct PortableLevel {
   }
 };
 
+template <class L> constexpr BlockCoder coder_of() {
+  return {L::push,       L::pop,      L::push_each, L::pop_each, L::magnitudes,
+          L::own_models, L::relative, L::learn,     L::fold};
+}
 template <Level level> constexpr BlockCoder make_coder() {
 #if WRING_X86_64
   if constexpr (level == Level::avx512)
-    return {Avx512Level::push, Avx512Level::pop, Avx512Level::magnitudes};
+    return coder_of<Avx512Level>();
   else if constexpr (level == Level::avx2)
-    return {Avx2Level::push, Avx2Level::pop, Avx2Level::magnitudes};
+    return coder_of<Avx2Level>();
   else
 #endif
-    return {PortableLevel::push, PortableLevel::pop, PortableLevel::magnitudes};
+    return coder_of<PortableLevel>();
 }
 template <Level level> inline constexpr BlockCoder coder_at = make_coder<level>();
 
 /// For a level that can run.
 inline const BlockCoder& coder_for(Level level) {
-<<<<<<< HEAD
   return with_level(level, []<Level l>() -> const BlockCoder& { return coder_at<l>; });
-=======
-  static constexpr BlockCoder portable{
-      PortableLevel::push,     PortableLevel::pop,        PortableLevel::push_each,
-      PortableLevel::pop_each, PortableLevel::magnitudes, PortableLevel::own_models,
-      PortableLevel::relative, PortableLevel::learn,      PortableLevel::fold};
-#if WRING_ENTROPY_X86_64
-  static constexpr BlockCoder avx2{Avx2Level::push,     Avx2Level::pop,        Avx2Level::push_each,
-                                   Avx2Level::pop_each, Avx2Level::magnitudes, Avx2Level::own_models,
-                                   Avx2Level::relative, Avx2Level::learn,      Avx2Level::fold},
-      avx512{Avx512Level::push,     Avx512Level::pop,        Avx512Level::push_each,
-             Avx512Level::pop_each, Avx512Level::magnitudes, Avx512Level::own_models,
-             Avx512Level::relative, Avx512Level::learn,      Avx512Level::fold};
-  if (level == Level::avx512) return avx512;
-  if (level == Level::avx2) return avx2;
-#endif
-  return portable;
->>>>>>> 53e68d9 (EntropyGrid and Gradient: models of values by their columns, where rows show, or with shorter tails)
 }
 
 /// That of the fastest level that can run.
