@@ -10,11 +10,13 @@
 
 #include <wring/algorithm/automatic.hpp>
 #include <wring/compressor/gradient.hpp>
+#include <wring/view/common_scale.hpp>
 
 #include "support/matrix.hpp"
 
 using namespace wring_test;
 using wring::Gradient;
+using wring::InProcess;
 using wring::StochasticRounding;
 
 namespace {
@@ -234,4 +236,51 @@ TEST_CASE("Gradient packs where a machine says that the link is fast", "[collect
     return outcomes[0].report.bytes_sent;
   };
   CHECK(static_cast<double>(bytes_sent(1.1e8)) > 1.2 * static_cast<double>(bytes_sent(0.9e8)));
+}
+
+// Whole numbers of scales that all ranks have in common, drawn: twice the bound of common_scale_bound gives steps of one scale.
+TEST_CASE("Gradient draws whole numbers of common scales, and their sums are right on average",
+          "[collective][gradient]") {
+  using Codec = Gradient<float>;
+  constexpr int ranks = 3, steps = 300;
+  constexpr std::size_t n = 300;
+  PerRank<float> inputs;
+  for (std::uint64_t r = 0; r < ranks; ++r) inputs.push_back(real_numbers<float>(n, r));
+  std::vector<float> scales(wring::common_scales(n), 0);
+  for (const auto& x : inputs) {
+    std::vector<float> own(scales.size());
+    wring::measure_scales<3>(Exec{}, Values<const float>(x.data(), n), Values<float>(own.data(), own.size()));
+    for (std::size_t g = 0; g < own.size(); ++g) scales[g] = std::max(scales[g], own[g]);
+  }
+  const Values<const float> common(scales.data(), scales.size());
+  const wring::Bound bound = wring::absolute(2 * wring::common_scale_bound(ranks).value);
+  std::vector<double> mean(n), exact(n);
+  for (const auto& x : inputs)
+    for (std::size_t i = 0; i < n; ++i) exact[i] += x[i];
+  InProcess world(ranks);
+  std::deque<wring::Allreduce<Codec, wring::InProcessTransport, AnyAlgorithm>> sums;
+  for (int r = 0; r < ranks; ++r)
+    sums.emplace_back(Codec({.rounding = StochasticRounding{1}}), world.link(r), wring::Ring{});
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    PerRank<float> results(ranks, std::vector<float>(n));
+    for (auto& sum : sums) sum.options().step = step;
+    const auto outcomes = on_all_ranks(world, [&](int rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      return sums[r].start(
+          Exec{}, wring::scaled(Values<const float>(inputs[r].data(), n), common, wring::common_scale_group),
+          wring::scaled(Values<float>(results[r].data(), n), common, wring::common_scale_group), bound);
+    });
+    INFO("step " << step << describe(outcomes));
+    REQUIRE(all_ok(outcomes));
+    for (std::size_t i = 0; i < n; ++i) {
+      const double s = scales[i / 128], y = results[0][i];
+      REQUIRE(results[1][i] == results[0][i]);
+      REQUIRE(std::fabs(y / s - std::nearbyint(y / s)) < 1e-5);
+      REQUIRE(std::fabs(y - exact[i]) < ranks * s * 1.0001);
+      mean[i] += y / steps;
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i)  // each draw has a standard deviation of at most half a scale
+    REQUIRE(std::fabs(mean[i] - exact[i]) <=
+            5 * 0.5 * static_cast<double>(scales[i / 128]) * std::sqrt(double{ranks} / steps));
 }

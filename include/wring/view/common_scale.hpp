@@ -26,6 +26,9 @@
 /// p s / 2 of the exact sum on up to 4 ranks; beyond, where Grid and PackedWords round the sum of an allreduce as well, within p s; the
 /// roundings of the scaling are 6 % at most on top. All else is as `scaled` and the compressor have it: one answer, NaN and infinities as IEEE
 /// has them, groups of zeros exact; a group with a scale below 1e-35 arrives as zeros.
+///
+/// Whole numbers of scales can be drawn, too: by `Gradient` with StochasticRounding under twice that bound. Sums are then right on
+/// average, and within p s on up to 4 ranks.
 namespace wring::inline v0 {
 
 /// Values that have a scale in common, as in BlockScaled.
