@@ -67,6 +67,14 @@ template <class T> wring::Report gathered(const PerRank<T>& inputs) {
   return report;
 }
 
+/// The bytes of one piece.
+template <class T> std::size_t size_of_piece(const std::vector<T>& x) {
+  Lossless<T> codec;
+  std::vector<std::byte> bytes(codec.max_compressed_bytes(x.size()));
+  return codec.compress(Exec{}, std::span<const T>(x), std::span(bytes),
+                        wring::Context{.count = x.size(), .total = x.size()});
+}
+
 }  // namespace
 
 TEST_CASE("lossless: what uncompressed collectives give, float", "[collective]") {
@@ -92,6 +100,10 @@ TEST_CASE("lossless: integers that lie close together shrink, signed or not, aro
   CHECK(wide.bytes_sent < wide.bytes_raw / 5);
   for (auto& x : bytes) x.resize(512);
   for (auto& x : words) x.resize(512);
+  gathered(bytes), gathered(words);
+  CHECK(size_of_piece(bytes[0]) < 512 / 2);  // the headers of a message are as large
+  CHECK(size_of_piece(words[0]) < 1024 / 5);
+  bytes.resize(1), words.resize(1);  // alone
   gathered(bytes), gathered(words);
 }
 
