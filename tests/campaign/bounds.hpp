@@ -34,7 +34,9 @@ template <class T> void bounds_hold(std::size_t elements, double tight) {
           wring::FloatTraits<T>::name, codec, data_names[static_cast<int>(data)], t.elements, t.operations,
           t.refused, t.violations, t.tightness);
     INFO(codec << ", " << data_names[static_cast<int>(data)]);
-    CHECK(t.operations > t.refused);
+    const bool always_refused =
+        std::string(codec) == "grid, words" && data == Data::subnormal;  // no such step
+    CHECK((t.operations > t.refused || always_refused));
     CHECK(t.tightness <= 1);
     if (data == Data::midpoints && std::string(codec).starts_with("grid")) CHECK(t.tightness > tight);
   });

@@ -2,5 +2,5 @@
 #include "campaign/bounds.hpp"
 
 TEST_CASE("campaign: bounds on results of float", "[campaign]") {
-  wring_test::bounds_hold<float>(2'500'000, 0.9999);
+  wring_test::bounds_hold<float>(6'000'000, 0.9999);
 }

@@ -10,10 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -94,23 +97,26 @@ template <class T> class Campaign {
  public:
   using Traits = wring::FloatTraits<T>;
 
-  /// Runs one operation and checks all of its elements on all ranks. `failures` collects what went wrong, in words.
-  template <class Codec> Tally run(const Codec& codec, const Plot& plot, std::vector<std::string>& failures) {
+  /// Runs one operation and checks all of its elements on all ranks. `codec_of(r)` is the compressor of rank r; `failures` collects what
+  /// went wrong, in words.
+  template <class CodecOf>
+  Tally run(const CodecOf& codec_of, const Plot& plot, std::vector<std::string>& failures) {
+    const wring::Identity identity = codec_of(0).identity();
     Tally tally;
     const double bound = fill(plot);
     const auto algorithms = all_algorithms(plot.ranks);
     const AnyAlgorithm& algorithm = algorithms[static_cast<std::size_t>(plot.algorithm) % algorithms.size()];
     const auto complain = [&](const std::string& what) {
       ++tally.violations;
-      failures.push_back(fmt::format(
-          "{} of {} by {} over {}, {} ranks, {} elements, {}, bound {} {}, seed {}: {}",
-          wring::name_of(plot.operation), Traits::name,
-          codec.identity().name + " " + codec.identity().options, algorithm.name(), plot.ranks, plot.count,
-          data_names[static_cast<int>(plot.data)], static_cast<int>(plot.kind), bound, plot.seed, what));
+      failures.push_back(
+          fmt::format("{} of {} by {} over {}, {} ranks, {} elements, {}, bound {} {}, seed {}: {}",
+                      wring::name_of(plot.operation), Traits::name, identity.name + " " + identity.options,
+                      algorithm.name(), plot.ranks, plot.count, data_names[static_cast<int>(plot.data)],
+                      static_cast<int>(plot.kind), bound, plot.seed, what));
     };
     wring::Report report;
     try {
-      report = operate(codec, algorithm, plot, wring::Bound{plot.kind, bound});
+      report = operate(codec_of, algorithm, plot, wring::Bound{plot.kind, bound});
     } catch (const wring::BoundUnattainable&) {
       tally.operations = tally.refused = 1;
       return tally;
@@ -143,9 +149,10 @@ template <class T> class Campaign {
   using Exec = Kokkos::DefaultHostExecutionSpace;
   using View = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-  template <class Codec>
-  wring::Report operate(const Codec& codec, const AnyAlgorithm& algorithm, const Plot& plot,
+  template <class CodecOf>
+  wring::Report operate(const CodecOf& codec_of, const AnyAlgorithm& algorithm, const Plot& plot,
                         wring::Bound bound) {
+    using Codec = std::decay_t<decltype(codec_of(0))>;
     using Sum = wring::Allreduce<Codec, wring::InProcessTransport, AnyAlgorithm>;
     std::vector<wring::Report> reports(in_.size());
     struct Operation {
@@ -161,7 +168,7 @@ template <class T> class Campaign {
     wring::in_process(plot.ranks, [&](wring::InProcessTransport& link) {
       const auto r = static_cast<std::size_t>(link.rank());
       auto operation = std::make_unique<Operation>(
-          Operation{Sum(codec, link, algorithm, {.operation = plot.operation}), {}, &reports[r]});
+          Operation{Sum(codec_of(r), link, algorithm, {.operation = plot.operation}), {}, &reports[r]});
       operation->request = operation->sum.start(Exec{}, View(in_[r].data(), plot.count),
                                                 View(out_[r].data(), plot.count), bound);
       return operation;
@@ -278,32 +285,78 @@ template <class T> Plot plot_of(std::uint64_t seed, std::uint64_t number) {
   return plot;
 }
 
+/// A compressor in the campaign. The grid's step is used up where the name begins with "grid".
+template <class T> struct Contender {
+  const char* name;
+  std::function<Tally(Campaign<T>&, const Plot&, std::vector<std::string>&)> run;
+  bool sums_only = false;  ///< it refuses MIN and MAX
+};
+
+template <class Codec, class T = typename Codec::value_type>
+Contender<T> contender(const char* name, const Codec& codec) {
+  const auto run = [codec](Campaign<T>& campaign, const Plot& plot, std::vector<std::string>& failures) {
+    return campaign.run([&](std::size_t) -> const Codec& { return codec; }, plot, failures);
+  };
+  return {name, run, wring::WordSummingCompressor<Codec>};
+}
+
+/// Twice, so that what the first operation has lost is paid back in the second.
+template <class T> Contender<T> with_feedback() {
+  const auto run = [](Campaign<T>& campaign, const Plot& plot, std::vector<std::string>& failures) {
+    std::deque<wring::FeedbackState<T>> states(static_cast<std::size_t>(plot.ranks));
+    const auto codec_of = [&](std::size_t r) { return wring::ErrorFeedback(wring::Grid<T>(), states[r]); };
+    Tally both = campaign.run(codec_of, plot, failures);
+    both.add(campaign.run(codec_of, plot, failures));
+    return both;
+  };
+  return {"feedback", run, true};
+}
+
+/// All kinds for float; for other types some, which would take too long to compile.
+template <class T> std::vector<Contender<T>> contenders() {
+  using Grid = wring::Grid<T>;
+  constexpr bool all_kinds = std::is_same_v<T, float>;
+  std::vector<Contender<T>> all{contender("grid", Grid()),
+                                contender("grid, power of two", Grid({.step = Grid::StepKind::power_of_two})),
+                                contender("grid, delta", Grid({.delta = true})),
+                                contender("none", wring::None<T>()), contender("a user's", Coarse<T>())};
+  if constexpr (all_kinds || std::is_same_v<T, double>)
+    all.push_back(contender("grid, words", wring::PackedWords<T>()));
+  if constexpr (all_kinds || std::is_same_v<T, wring::half_t>)
+    all.push_back(contender("threshold", wring::Threshold<T>()));
+  if constexpr (all_kinds || std::is_same_v<T, wring::bhalf_t>) {
+    all.push_back(contender("grid, gradient", wring::Gradient<T>()));
+    all.push_back(
+        contender("gradient, drawn", wring::Gradient<T>({.rounding = wring::StochasticRounding{1}})));
+  }
+  if constexpr (all_kinds) {
+    using Entropy = wring::EntropyGrid<T>;
+    all.push_back(contender("grid, entropy", Entropy()));
+    all.push_back(
+        contender("grid, entropy last", Entropy({.grid = {}, .stage = Entropy::Stage::distribution})));
+    all.push_back(with_feedback<T>());
+  }
+  return all;
+}
+
 /// Runs operations until so many elements have been checked; `report` gets the tally of each kind of data and compressor.
 template <class T, class Report> void run_campaign(std::uint64_t seed, std::size_t elements,
                                                    std::vector<std::string>& failures, Report report) {
-  using Grid = wring::Grid<T>;
-  using Step = typename Grid::StepKind;
-  static constexpr const char* codecs[] = {"grid", "grid, power of two", "grid, delta", "none", "a user's"};
+  const std::vector<Contender<T>> all = contenders<T>();
   Campaign<T> campaign;
-  std::vector<std::array<Tally, data_kinds>> tallies(std::size(codecs));
+  std::vector<std::array<Tally, data_kinds>> tallies(all.size());
   std::uint64_t number = 0;
   for (std::size_t done = 0; done < elements && failures.size() < 100; ++number) {
-    const Plot plot = plot_of<T>(seed, number);
-    const std::size_t codec = number / data_kinds % std::size(codecs);
-    Tally tally;
-    if (codec < 3)
-      tally = campaign.run(
-          Grid({.step = codec == 1 ? Step::power_of_two : Step::short_step, .delta = codec == 2}), plot,
-          failures);
-    else if (codec == 3)
-      tally = campaign.run(wring::None<T>(), plot, failures);
-    else
-      tally = campaign.run(Coarse<T>(), plot, failures);
-    tallies[codec][static_cast<std::size_t>(plot.data)].add(tally);
+    Plot plot = plot_of<T>(seed, number);
+    const std::size_t c = number / data_kinds % all.size();
+    if (all[c].sums_only && !wring::adds(plot.operation))
+      plot.operation = plot.operation == wring::min ? wring::sum : wring::mean;
+    const Tally tally = all[c].run(campaign, plot, failures);
+    tallies[c][static_cast<std::size_t>(plot.data)].add(tally);
     done += tally.elements;
   }
-  for (std::size_t c = 0; c < tallies.size(); ++c)
-    for (std::size_t d = 0; d < data_kinds; ++d) report(codecs[c], static_cast<Data>(d), tallies[c][d]);
+  for (std::size_t c = 0; c < all.size(); ++c)
+    for (std::size_t d = 0; d < data_kinds; ++d) report(all[c].name, static_cast<Data>(d), tallies[c][d]);
 }
 
 }  // namespace wring_test
