@@ -12,10 +12,12 @@
 
 #include <wring/algorithm.hpp>
 #include <wring/collective.hpp>
+#include <wring/compressor/cast.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/transport/mpi.hpp>
 
 #include "support/exact.hpp"
+#include "support/mpi_world.hpp"
 #include "support/values.hpp"
 
 using namespace wring;
@@ -82,4 +84,30 @@ TEST_CASE("a machine for several objects, and for calls without one", "[mpi]") {
   Allreduce(Grid<float>{}, link, Ring{})(exec, expected, absolute(1e-3));
   CHECK(std::memcmp(got.data(), expected.data(), 50000 * sizeof(float)) == 0);
   CHECK(report.algorithm.str().starts_with("automatic: "));
+}
+
+// IST-DASLab/torch_cgx#5
+TEST_CASE("an exact call beside a lossy one, and a lossy one too small to pay, give what MPI gives",
+          "[cases][mpi]") {
+  const Communicator pair(world_rank() / 2, world_rank());  // a sum of two has one order
+  MpiTransport link(pair.handle);
+  const Exec exec{};
+  Machine slow = typical_node();
+  slow.bandwidth = 2e8;
+  Allreduce lossy(Cast<bhalf_t>{}, link, Automatic(slow), {.ride_along_bytes = 0});
+  Allreduce exact(None<float>{}, link, Ring{});
+  for (const std::size_t n : {3, 50, 400000}) {
+    const View x = input(link, n), y = input(link, n);
+    View expected("expected", n);
+    MPI_Allreduce(x.data(), expected.data(), static_cast<int>(n), MPI_FLOAT, MPI_SUM, pair.handle);
+    const auto same = [&](const View& z) { return std::memcmp(z.data(), expected.data(), 4 * n) == 0; };
+    const Report report = lossy(exec, x);
+    exact(exec, y);
+    INFO(n << " values: " << report.reason);
+    CHECK(same(y));
+    if (link.size() == 1) continue;
+    const bool small = n < 1000;
+    CHECK(same(x) == small);
+    CHECK(report.reason.str().starts_with(small ? "uncompressed" : "compressed"));
+  }
 }
