@@ -3,6 +3,10 @@
 
 // What most tests include of other libraries, compiled once and given to all of them (tests/CMakeLists.txt). Each file includes what it uses
 // all the same. The kernels of Grid are compiled once, too, in kernels.cpp.
+#if defined(__x86_64__)
+#include <immintrin.h>  // before fmt, after whose pragmas a precompiled header makes g++ take the form for optimised code, with -O0 too
+#endif
+
 #include <fmt/format.h>
 #include <mpi.h>
 
