@@ -117,7 +117,8 @@ TEST_CASE("damped factors stay positive definite under the bound, and not under 
 TEST_CASE("every compressor that keeps a bound keeps damped factors positive definite",
           "[collective][kfac]") {
   for (const Layer& layer : layers) {
-    Case<float> all{.collectives = {wring::Collective::allreduce},
+    Case<float> all{.inputs = {},
+                    .collectives = {wring::Collective::allreduce},
                     .operations = {wring::mean},
                     .algorithms = {wring::Direct{}, wring::RecursiveDoubling{}}};
     for (int w = 0; w < layer.workers; ++w) all.inputs.push_back(triangle(factor(layer, w)));
