@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <wring/detail/processor.hpp>
 #include <wring/detail/sparse/format.hpp>
 
 /// Full blocks in vectors: comparisons to bit masks, compression and expansion by masks, which have no portable form.
