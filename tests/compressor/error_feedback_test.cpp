@@ -360,6 +360,16 @@ TEST_CASE("feedback: inputs of zeros give zeros where the bound is relative to t
   }
 }
 
+TEST_CASE("feedback: zeros of either sign are the same history on all ranks", "[compressor][feedback]") {
+  FeedbackTeam<Grid<double>> team(2, Ring{}, sum);
+  const PerRank<double> inputs{{+0.0, 1, 0.3}, {-0.0, 1, 0.7}};
+  for (int t = 0; t < 3; ++t) {
+    const auto outcomes = team.step(inputs, relative_to_range(0.05));
+    INFO(describe(outcomes));
+    REQUIRE(all_ok(outcomes));
+  }
+}
+
 TEST_CASE("feedback: sums at the edge of the type keep their bound", "[compressor][feedback]") {
   FeedbackTeam<Grid<double>> team(2, Ring{}, sum);
   const double bound = 1e305, half = std::numeric_limits<double>::max() / 2 - 1e304;

@@ -127,11 +127,17 @@ TEMPLATE_TEST_CASE("Gradient: every value is rounded up from the dead zone on", 
 TEMPLATE_TEST_CASE("Gradient: stochastic rounding takes the multiples that the draws say",
                    "[compressor][gradient]", float, double, half_t, bhalf_t) {
   Gradient<TestType> codec({.target = 0.02, .rounding = StochasticRounding{5}});
-  const std::vector<TestType> x = values<TestType>(5000);
+  std::vector<TestType> x = values<TestType>(5000);
   codec.prepare(agreed_of(codec, x));
   const Exact step = codec.step().value();
   for (const std::size_t first : {0, 77, 128, 1001}) {
     const Context context{.rank = 2, .step = 9, .item = 1, .first = first};
+    if constexpr (std::is_floating_point_v<TestType>)  // where the draws decide, or just beside
+      for (std::size_t i = 0; i < 600; ++i) {
+        const Exact part = (right_draw(5, context, first + i) + 0.5L) / 65536;
+        const auto edge = static_cast<TestType>((part - (i % 2 == 0 ? 1 : 0)) * step);
+        x[i] = std::nextafter(edge, i % 3 == 0 ? TestType(-1e30) : i % 3 == 1 ? TestType(1e30) : edge);
+      }
     const Coded<TestType> coded(codec, x, context);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const Exact lower = std::floor(exact(x[i]) / step) * step;

@@ -62,7 +62,7 @@ std::vector<Kind> kinds(std::size_t n) {
   all.push_back({"one value", Integers(n, -7)});
   for (const double mean : {0.001, 0.01, 0.3, 3.0, 40.0, 1e3, 1e6, 1e9})
     all.push_back({"exponential " + std::to_string(mean), exponential(n, mean, 1)});
-  Integers mixed(n), extremes(n), sparse(n, 0), comb(n), offset(n);
+  Integers mixed(n), extremes(n), greatest(n), sparse(n, 0), comb(n), offset(n);
   const Integers small = exponential(n, 2, 3), large = exponential(n, 1e7, 4);
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint64_t bits = random_bits(9, i);
@@ -70,11 +70,13 @@ std::vector<Kind> kinds(std::size_t n) {
     extremes[i] = bits % 4 == 0   ? std::numeric_limits<std::int32_t>::min()
                   : bits % 4 == 1 ? std::numeric_limits<std::int32_t>::max()
                                   : static_cast<std::int32_t>(bits % 3) - 1;
+    greatest[i] = std::numeric_limits<std::int32_t>::max() - static_cast<std::int32_t>(bits % 3);
     if (bits % 501 == 0) sparse[i] = static_cast<std::int32_t>(bits >> 33);
     comb[i] = static_cast<std::int32_t>(bits % 5) * 1000003;
     offset[i] = bits % 3 == 0 ? 0 : 1000000 + static_cast<std::int32_t>(bits % 70000);
   }
   all.push_back({"mixed", mixed}), all.push_back({"extremes", extremes}), all.push_back({"sparse", sparse});
+  all.push_back({"greatest", greatest});
   all.push_back({"comb", comb}), all.push_back({"offset", offset});
   all.push_back({"matrix", matrix(n, 300, 3, 11)}), all.push_back({"wide matrix", matrix(n, 577, 30, 12)});
   return all;

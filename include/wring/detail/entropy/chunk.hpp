@@ -224,7 +224,7 @@ inline void pop_block(Lanes& lanes, int scale, std::size_t b, bool owns, std::op
   } else {
     lanes.pop(models.of(scale), shift_of(scale), q, m, in);
   }
-  if (columns && m == block_values) columns->learn(b, scale, q);
+  if (columns && m == block_values && !in.failed()) columns->learn(b, scale, q);
 }
 
 inline bool pop_scales(Lanes& lanes, const ScalesHead& sent, std::int32_t* q, std::size_t n, Reader& in) {

@@ -213,7 +213,7 @@ class TableMaker {
     const std::int32_t next = first_ >> 1;
     for (std::size_t k = 0, end = used(); k < end; ++k) {
       const std::uint32_t count = std::exchange(counts_[k], 0);
-      counts_[static_cast<std::size_t>(((first_ + static_cast<std::int32_t>(k)) >> 1) - next)] += count;
+      counts_[static_cast<std::size_t>(((first_ + static_cast<std::int64_t>(k)) >> 1) - next)] += count;
     }
     first_ = next, ++shift_;
   }

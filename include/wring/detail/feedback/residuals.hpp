@@ -115,7 +115,7 @@ template <class Wide, class Space> class Residuals {
       if (runs[0].empty() && first == other.first && count == other.count && begins() == other.begins())
         runs[0] = std::move(other.runs[k]);
       else
-        add<T>(exec, other.values(k), other.first - first, eight_bits, draw);
+        add<T>(exec, other.values(k), other.first - first, eight_bits, draw, ~static_cast<std::uint32_t>(k));
       other.runs[k] = {};
     }
   }
@@ -159,10 +159,11 @@ template <class Wide, class Space> class Residuals {
     }
   }
 
-  /// Adds to what is owed to the first encoding, from the value `at` here on.
+  /// Adds to what is owed to the first encoding, from the value `at` here on. `encoding`: none that operations have, whose draws this is
+  /// to have nothing to do with.
   template <class T, class Exec>
-  void add(const Exec& exec, const std::vector<Wide>& more, std::size_t at, bool eight_bits,
-           const Draw& draw) {
+  void add(const Exec& exec, const std::vector<Wide>& more, std::size_t at, bool eight_bits, const Draw& draw,
+           std::uint32_t encoding) {
     std::vector<Wide> sums = runs[0].empty() ? std::vector<Wide>(count) : values(0);
     for (std::size_t i = 0; i < more.size(); ++i) sums[at + i] += more[i];
     const Kokkos::View<const Wide*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(sums.data(), count);
@@ -178,7 +179,7 @@ template <class Wide, class Space> class Residuals {
                      first + begin,
                      {low_word(draw.step), high_word(draw.step)},
                      static_cast<std::uint32_t>(draw.item),
-                     0});
+                     encoding});
     }
     exec.fence("wring::feedback");
   }

@@ -28,7 +28,7 @@ namespace wring::inline v0::detail::gradient {
 
 #if WRING_NATIVE_VECTORS
 /// Rounds groups of 128 floats to drawn multiples of the step, as `ShapeBlock::drawn` does. False where a value is too large for that in
-/// binary32: below 2^19 steps products, remainders and the parts that are drawn are exact.
+/// binary32: below 2^19 steps products, remainders (to the nearest multiple) and the parts that are drawn are exact.
 WRING_ALWAYS_INLINE bool draw_floats(const float* x, const RandomRows& rows, float step, float inverse,
                                      float* y) {
   typedef float F __attribute__((vector_size(64)));
@@ -42,10 +42,11 @@ WRING_ALWAYS_INLINE bool draw_floats(const float* x, const RandomRows& rows, flo
     I word, bits;
     std::memcpy(&v, x + 16 * k, sizeof v), std::memcpy(&word, rows.row[k % 4], sizeof word);
     const I draw = k < 4 ? word & 0xffff : word >> 16 & 0xffff;
-    F q = (v * inverse + magic) - magic, rest = v - q * step;
+    F q = (v * inverse + magic) - magic;
+    const F rest = v - q * step;
     bits = (I)rest >> 31;  // all ones below 0
-    q += __builtin_convertvector(bits, F), rest += (F)(bits & step_bits);
-    const F part = (__builtin_convertvector(draw, F) + 0.5f) * (0x1p-16f * step);
+    q += __builtin_convertvector(bits, F);
+    const F part = (__builtin_convertvector(draw, F) + 0.5f) * (0x1p-16f * step) - (F)(bits & step_bits);
     q -= __builtin_convertvector((I)(part - rest) >> 31, F);
     v = q * step;
     std::memcpy(&bits, x + 16 * k, sizeof bits);
@@ -152,15 +153,18 @@ template <class T> struct ShapeBlock {
     return false;
   }
 
-  /// The upper multiple if its part of the way exceeds (draw + 1/2) / 2^16. The remainder is exact, as in `grid::quantum`.
+  /// The upper multiple if its part of the way exceeds (draw + 1/2) / 2^16. The remainder to the nearest multiple is exact, as in `grid::quantum`; to the lower one it
+  /// need not be.
   WRING_ALWAYS_INLINE T drawn(T value, std::uint32_t draw) const {
     constexpr double magic = 0x1.8p52;
     const auto x = static_cast<double>(widen(value));
     const double t = x * shape.inverse;
-    double q = (t + magic) - magic, rest = x - q * shape.step;
+    double q = (t + magic) - magic;
+    const double rest = x - q * shape.step;
     const bool below = rest < 0;
-    q = below ? q - 1 : q, rest = below ? rest + shape.step : rest;
-    q = (static_cast<double>(draw) + 0.5) * (0x1p-16 * shape.step) < rest ? q + 1 : q;
+    q = below ? q - 1 : q;
+    const double part = (static_cast<double>(draw) + 0.5) * (0x1p-16 * shape.step) - (below ? shape.step : 0);
+    q = part < rest ? q + 1 : q;
     const T y = narrow<T>(q * shape.step);
     const bool safe = t < most_steps && t > -most_steps && std::fabs(widen(y)) <= FloatTraits<T>::greatest;
     return safe ? y : value;  // the grid knows what to do

@@ -161,8 +161,8 @@ template <class Codec, class Link, class Exec> class Agreement {
         .add(t.codec_hash.value_or(compressor_hash_))
         .add(bound_hash(t))
         .add(m.max_abs)
-        .add(m.least)
-        .add(m.greatest)
+        .add(m.least + 0.0)  // ranks may differ in the sign of a zero
+        .add(m.greatest + 0.0)
         .add(m.squares.high)
         .add(m.squares.low)
         .add(m.squares.index)
