@@ -46,7 +46,7 @@ std::vector<PerRank<float>> results_of(FeedbackTeam<TwoBits>& team, std::uint64_
 
 TwoBits stochastic() { return TwoBits({.rounding = StochasticRounding{7}, .rotation = {}}); }
 
-/// Files of one test, in a folder of its own.
+/// Files of one test, in a folder.
 class Folder {
  public:
   explicit Folder(const std::filesystem::path& path) : path_(path) {}
@@ -66,6 +66,21 @@ class Folder {
 
  private:
   std::filesystem::path path_;
+};
+
+/// A folder that is there for as long as this is.
+struct NewFolder {
+  std::filesystem::path path;
+  explicit NewFolder(const std::string& name) : path(std::filesystem::temp_directory_path() / name) {
+    std::filesystem::remove_all(path);
+    std::filesystem::create_directory(path);
+  }
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+  ~NewFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
 };
 
 /// All results of some steps, one after the other.
@@ -225,9 +240,8 @@ TEST_CASE("a state that is saved and restored goes on as if nothing had happened
 TEST_CASE("another process goes on with saved states as if nothing had happened", "[cases][feedback]") {
   char self[4096] = {};
   REQUIRE(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-  std::string made = (std::filesystem::temp_directory_path() / "wring-states-XXXXXX").string();
-  REQUIRE(mkdtemp(made.data()) != nullptr);
-  const Folder folder(made);
+  const NewFolder made("wring-states-" + std::to_string(getpid()));
+  const Folder folder(made.path);
   const auto algorithms = all_algorithms(2);
   std::vector<std::vector<std::byte>> expected;
   for (std::size_t a = 0; a < algorithms.size(); ++a) {
@@ -237,14 +251,13 @@ TEST_CASE("another process goes on with saved states as if nothing had happened"
       folder.write("state", 2 * a + r, team.state(static_cast<int>(r)).save());
     expected.push_back(bytes_of(results_of(team, 5, 10)));  // what was never interrupted
   }
-  const std::string command =
-      "WRING_TEST_STATES='" + made + "' '" + self + "' '[.restart]' >'" + made + "/output' 2>&1";
+  const std::string command = "WRING_TEST_STATES='" + made.path.string() + "' '" + self +
+                              "' '[.restart]' >'" + made.path.string() + "/output' 2>&1";
   const int status = std::system(command.c_str());
   std::ifstream output(folder.path() / "output");
   INFO(std::string((std::istreambuf_iterator<char>(output)), {}));
   REQUIRE(status == 0);
   for (std::size_t a = 0; a < algorithms.size(); ++a) REQUIRE((folder.read("results", a) == expected[a]));
-  std::filesystem::remove_all(folder.path());
 }
 
 // Run by the test above, in a process of its own.

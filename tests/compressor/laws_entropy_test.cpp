@@ -19,7 +19,7 @@ namespace {
 namespace entropy = detail::entropy;
 using Exec = Kokkos::DefaultHostExecutionSpace;
 using Bytes = std::vector<std::byte>;
-constexpr auto tables = entropy::Tables::where_smaller;
+constexpr entropy::Tries tries{true, true};
 
 /// Three chunks: of gradients, of a smooth field, with special values, and one whose last block is one value, sooner left as it is.
 template <class T> std::vector<T> mixed_values(std::uint64_t seed) {
@@ -37,7 +37,7 @@ template <class T> Bytes coded_by_detour(const std::vector<T>& x, const detail::
   Bytes piece(detail::grid::largest_piece<detail::grid::i32>(x.size(), p.delta, sizeof(T)));
   piece.resize(detail::grid_encode<T>(Exec{}, x, piece, p));
   Bytes out(entropy::largest_piece(piece.size() + 100000, x.size()));
-  out.resize(entropy::encode_piece<T>(Exec{}, piece, x.size(), p, out, tables));
+  out.resize(entropy::encode_piece<T>(Exec{}, piece, x.size(), p, out, tries));
   return out;
 }
 
@@ -45,7 +45,7 @@ template <class T> Bytes coded(const std::vector<T>& x, const detail::GridParame
   Bytes out(entropy::largest_piece(
       detail::grid::largest_piece<detail::grid::i32>(x.size(), p.delta, sizeof(T)), x.size()));
   std::uint64_t raw_blocks = 0;
-  out.resize(entropy::encode_values<T>(Exec{}, x, p, out, tables, entropy::AsTheyAre{}, raw_blocks));
+  out.resize(entropy::encode_values<T>(Exec{}, x, p, out, tries, entropy::AsTheyAre{}, raw_blocks));
   return out;
 }
 
@@ -86,8 +86,8 @@ TEMPLATE_TEST_CASE("EntropyGrid writes and reads what it would by way of a Grid 
         other.resize(entropy::decode_piece<TestType>(Exec{}, y, a.size(), p, other));
         sum.resize(detail::grid_combine<TestType>(Exec{}, piece, other, a.size(), sum, Operation::sum, p));
         Bytes right(out.size());
-        right.resize(entropy::encode_piece<TestType>(Exec{}, sum, a.size(), p, right, tables));
-        out.resize(entropy::combine_pieces(Exec{}, x, y, a.size(), p, out, tables));
+        right.resize(entropy::encode_piece<TestType>(Exec{}, sum, a.size(), p, right, tries));
+        out.resize(entropy::combine_pieces(Exec{}, x, y, a.size(), p, out, tries));
         REQUIRE(out == right);
       }
 }

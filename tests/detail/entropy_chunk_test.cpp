@@ -82,9 +82,9 @@ std::vector<Kind> kinds(std::size_t n) {
   return all;
 }
 
-std::vector<std::byte> encoded(const Integers& q, Tables tables, Level level = Level::scalar) {
+std::vector<std::byte> encoded(const Integers& q, Tries tries, Level level = Level::scalar) {
   std::vector<std::byte> bytes(q.size() * 12 + 4096);
-  bytes.resize(encode_chunk(q.data(), q.size(), bytes, tables, coder_for(level)));
+  bytes.resize(encode_chunk(q.data(), q.size(), bytes, tries, coder_for(level)));
   return bytes;
 }
 
@@ -101,13 +101,13 @@ double entropy_bits(const Integers& q) {
 TEST_CASE("integers come back, with the same bytes on every level", "[detail][entropy]") {
   for (const std::size_t n : {1, 2, 31, 32, 33, 127, 128, 129, 1000, 4095, 4096, 4097, 20000, 32767, 32768})
     for (const Kind& kind : kinds(n))
-      for (const Tables tables : {Tables::none, Tables::where_smaller}) {
-        const std::vector<std::byte> bytes = encoded(kind.q, tables);
+      for (const Tries& tries : {Tries{}, Tries{.tables = true}, Tries{.own = true}, Tries{true, true}}) {
+        const std::vector<std::byte> bytes = encoded(kind.q, tries);
         INFO(kind.name << ", " << n << " integers");
         REQUIRE(!bytes.empty());
         for (const Level level : levels) {
           if (!can_run(level)) continue;
-          REQUIRE(encoded(kind.q, tables, level) == bytes);
+          REQUIRE(encoded(kind.q, tries, level) == bytes);
           Integers back(n, 77);
           decode_chunk(bytes, back.data(), n, coder_for(level));
           REQUIRE(back == kind.q);
@@ -124,8 +124,8 @@ TEST_CASE("the bytes stay as they are", "[detail][entropy][golden]") {
       const auto value = static_cast<std::int32_t>(bits >> 33 >> (31 - widest) >> (bits % 8));
       q[i] = bits >> 32 & 1 ? value : -value;
     }
-    for (const Tables tables : {Tables::none, Tables::where_smaller})
-      for (const std::byte b : encoded(q, tables)) hash.add(static_cast<std::uint64_t>(b));
+    for (const Tries& tries : {Tries{.own = true}, Tries{true, true}})
+      for (const std::byte b : encoded(q, tries)) hash.add(static_cast<std::uint64_t>(b));
   }
   CHECK(hash.value() == 0x33220466bf8373e0u);
 }
@@ -186,7 +186,7 @@ TEST_CASE("the size is within a tenth of a bit of the entropy", "[detail][entrop
         kind.name == "comb")
       continue;
     INFO(kind.name << ", entropy " << bits);
-    CHECK(8.0 * static_cast<double>(encoded(kind.q, Tables::where_smaller).size()) / static_cast<double>(n) <
+    CHECK(8.0 * static_cast<double>(encoded(kind.q, Tries{.tables = true}).size()) / static_cast<double>(n) <
           bits + 0.1);
   }
   // where the scale varies from place to place, far below that of all values together
@@ -195,20 +195,20 @@ TEST_CASE("the size is within a tenth of a bit of the entropy", "[detail][entrop
     const Integers one = exponential(512, std::exp2(k % 8 - 2), static_cast<std::uint64_t>(k));
     patches.insert(patches.end(), one.begin(), one.end());
   }
-  CHECK(8.0 * static_cast<double>(encoded(patches, Tables::none).size()) < 0.9 * entropy_bits(patches));
+  CHECK(8.0 * static_cast<double>(encoded(patches, Tries{.own = true}).size()) < 0.9 * entropy_bits(patches));
 }
 
 TEST_CASE("what fits is written, and nothing else", "[detail][entropy]") {
   for (const std::size_t n : {1, 700, 10000})
     for (const Kind& kind : kinds(n)) {
       const Integers& q = kind.q;
-      const std::vector<std::byte> whole = encoded(q, Tables::none);
+      const std::vector<std::byte> whole = encoded(q, Tries{.own = true});
       const std::size_t size = whole.size();
       INFO(kind.name << ", " << n << " integers");
       for (const std::size_t room : {std::size_t{0}, std::size_t{1}, size / 2, size - 1, size, size + 9}) {
         std::vector<std::byte> bytes(room + 64, std::byte{0x5a});
         const std::span<std::byte> out = std::span(bytes).first(room);
-        CHECK(encode_chunk(q.data(), n, out, Tables::none) == (room < size ? 0 : size));
+        CHECK(encode_chunk(q.data(), n, out, Tries{.own = true}) == (room < size ? 0 : size));
         if (room >= size) CHECK(std::equal(whole.begin(), whole.end(), bytes.begin()));
         CHECK(std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(room), bytes.end(),
                           [](std::byte b) { return b == std::byte{0x5a}; }));
@@ -229,23 +229,23 @@ TEST_CASE("columns with scales are found, and take fewer bytes", "[detail][entro
       const chunk::Scales scales(q.data(), q.size(), best_coder());
       const auto own = std::make_unique<chunk::Own>(scales, q.data(), q.size(), best_coder());
       CHECK((own->used && own->row == row));
-      CHECK(encoded(q, Tables::none).size() * 100 < encoded(apart, Tables::none).size() * 97);
+      CHECK(encoded(q, Tries{.own = true}).size() * 100 < encoded(apart, Tries{.own = true}).size() * 97);
     }
 }
 
 TEST_CASE("nearly nothing takes nearly no bytes", "[detail][entropy]") {
   Integers q(chunk_values, 0);
-  CHECK(encoded(q, Tables::where_smaller).size() < 40);
+  CHECK(encoded(q, Tries{.tables = true}).size() < 40);
   for (std::size_t i = 0; i < 1000; ++i) q[i] = static_cast<std::int32_t>(random_bits(3, i) % 3) - 1;
-  CHECK(encoded(q, Tables::where_smaller).size() < 300);  // the entropy is 198
+  CHECK(encoded(q, Tries{.tables = true}).size() < 300);  // the entropy is 198
 }
 
 TEST_CASE("damaged bytes give an error or other integers", "[detail][entropy]") {
   std::size_t errors = 0, trials = 0;
   for (const std::size_t n : {1, 40, 1000, 6000})
     for (const Kind& kind : kinds(n))
-      for (const Tables tables : {Tables::none, Tables::where_smaller}) {
-        const std::vector<std::byte> bytes = encoded(kind.q, tables);
+      for (const Tries& tries : {Tries{}, Tries{.tables = true}, Tries{.own = true}, Tries{true, true}}) {
+        const std::vector<std::byte> bytes = encoded(kind.q, tries);
         Integers back(n);
         const auto try_decoding = [&](const std::vector<std::byte>& damaged) {
           ++trials;

@@ -28,7 +28,8 @@ void chunks(Input input) {
 
 /// Any bytes as integers come back, by whichever coding.
 void integers(Input input) {
-  const Tables tables = input.flag() ? Tables::where_smaller : Tables::none;
+  const bool tables = input.flag();
+  const Tries tries{.tables = tables, .own = input.flag()};
   const int shift = static_cast<int>(input.below(32));
   const std::span<const std::byte> rest = input.rest();
   const std::size_t n = std::min<std::size_t>(rest.size() / 4, chunk_values);
@@ -37,7 +38,7 @@ void integers(Input input) {
   std::memcpy(q.span().data(), rest.data(), 4 * n);
   for (std::int32_t& x : q.span()) x >>= shift;
   Exactly<std::byte> out(n * 12 + 4096);
-  const std::size_t size = encode_chunk(q.span().data(), n, out.span(), tables);
+  const std::size_t size = encode_chunk(q.span().data(), n, out.span(), tries);
   require(size != 0, "a chunk does not fit where there is room");
   const Exactly<std::byte> coded{std::span<const std::byte>(out.span().first(size))};
   decode_chunk(coded.span(), back.span().data(), n);

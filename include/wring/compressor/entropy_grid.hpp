@@ -15,9 +15,8 @@
 namespace wring::inline v0 {
 
 /// Grid with an entropy stage: the same steps, the same quanta, the same bound and the same result bit by bit, in fewer bytes. Quanta
-/// are coded by interleaved range asymmetric numeral systems, with a model for each block of 128 by the scale of its values, for each value by
-/// that and by the magnitudes in its column where rows of 128 to 1024 values show, or with a table of its own for each chunk of 32768, whichever is
-/// smaller: near the entropy of the quanta, and below it where their scale varies from place to place, as in gradients. Beyond 8 bits tables are
+/// are coded by interleaved range asymmetric numeral systems, with a model for each block of 128 by the scale of its values, or with a table
+/// of its own for each chunk of 32768, whichever is smaller: near the entropy of the quanta, and below it where their scale varies from place to place, as in gradients. Beyond 8 bits tables are
 /// coarse, and it takes up to 0.7 bits more.
 ///
 /// Pieces are combined by decoding them to integers, adding and coding again. Cost on one core with AVX-512: 0.8 to 1.2 GB/s of floats to
@@ -86,7 +85,7 @@ template <FloatElement T> class EntropyGrid {
     if (codes(context) && quanta_are_coded() && !grid_.parameters_.delta && adds(context.operation) &&
         !detail::entropy::stored_piece(a) && !detail::entropy::stored_piece(b))
       return detail::entropy::combine_pieces(exec, a, b, context.count, grid_.parameters(context), out,
-                                             tables);
+                                             tries_);
     const std::span<const std::byte> first = read(exec, a, 0, context), second = read(exec, b, 1, context);
     return write(exec, 2, out, context, [&](std::span<std::byte> piece) {
       return grid_.combine(exec, first, second, piece, context);
@@ -107,8 +106,6 @@ template <FloatElement T> class EntropyGrid {
   }
 
  private:
-  static constexpr detail::entropy::Tables tables = detail::entropy::Tables::where_smaller;
-
   bool quanta_are_coded() const {
     return grid_.prepared_ && grid_.parameters_.form == detail::GridParameters::Form::int32;
   }
@@ -118,7 +115,7 @@ template <FloatElement T> class EntropyGrid {
   std::size_t compress(const Exec& exec, std::span<const T> values, std::span<std::byte> bytes,
                        const Context& context, const Change& change) {
     if (codes(context) && quanta_are_coded())
-      return detail::entropy::encode_values<T>(exec, values, grid_.parameters(context), bytes, tables, change,
+      return detail::entropy::encode_values<T>(exec, values, grid_.parameters(context), bytes, tries_, change,
                                                grid_.fallback_blocks_);
     return detail::entropy::store_piece(bytes, context.count, [&](std::span<std::byte> piece) {
       return grid_.compress(exec, values, piece, context);
@@ -146,7 +143,7 @@ template <FloatElement T> class EntropyGrid {
   template <class Exec>
   std::size_t encode(const Exec& exec, std::span<const std::byte> piece, std::span<std::byte> out,
                      const Context& context) const {
-    return detail::entropy::encode_piece<T>(exec, piece, context.count, grid_.parameters_, out, tables);
+    return detail::entropy::encode_piece<T>(exec, piece, context.count, grid_.parameters_, out, tries_);
   }
 
   /// The Grid piece that `bytes` stand for: a part of them where it is stored.
@@ -167,9 +164,11 @@ template <FloatElement T> class EntropyGrid {
   }
 
   friend class Gradient<T>;
+  explicit EntropyGrid(detail::entropy::Tries tries) : tries_(tries) {}
 
   Options options_;
   Grid<T> grid_;
+  detail::entropy::Tries tries_{.tables = true};
 };
 
 namespace detail {

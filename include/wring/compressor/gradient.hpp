@@ -24,8 +24,8 @@
 namespace wring::inline v0 {
 
 /// The compressor for gradients: a step that all ranks share, values become multiples of it, sooner the lower one, and these are coded in
-/// few bits, by the scale of each block. Sums are sums of integers, as with Grid: the same bits for every algorithm, order of ranks, number of threads and
-/// backend.
+/// few bits, by the scale of each block and, where rows of 128 to 1024 values show, by the magnitudes in its column so far. Sums are sums of
+/// integers, as with Grid: the same bits for every algorithm, order of ranks, number of threads and backend.
 ///
 /// Without a bound in the call, the step follows from `Options::target`, the squared error that is aimed at, as a part of the squared
 /// values: |x - C(x)|^2 = target |x|^2. Every rank finds the step that does so for its own values, from a sample of them, in units of
@@ -238,7 +238,7 @@ template <FloatElement T> class Gradient {
   }
 
   Options options_;
-  Entropy entropy_;
+  Entropy entropy_{detail::entropy::Tries{.tables = true, .own = true}};
   double less_ = 0;  ///< what magnitudes lose before they are rounded to the nearest
 };
 

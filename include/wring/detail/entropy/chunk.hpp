@@ -88,9 +88,13 @@ struct Lanes {
 inline constexpr unsigned with_table = 1, with_few_lanes = 2, steps_bit = 2, with_own = 16, with_rows = 32,
                           all_of_head = 63;
 
-/// Which codings `encode_chunk` tries. A table costs a second pass, and is for values that no distribution describes: in a full chunk,
-/// where every eighth block says so.
-enum class Tables { none, where_smaller };
+/// What `encode_chunk` tries besides a model for the scale of each block.
+struct Tries {
+  /// A table of the chunk's own: costs a second pass, and is for values that no distribution describes: in a full chunk, where every
+  /// eighth block says so.
+  bool tables = false;
+  bool own = false;  ///< a model for each value (chunk::Own): encoding takes twice as long
+};
 
 namespace chunk {
 
@@ -282,6 +286,12 @@ inline std::size_t write_scales(std::span<std::byte> out, const Scales& scales, 
                [&](Lanes& lanes, Room& room) { push_scales(lanes, scales, own, q, n, room); });
 }
 
+inline std::size_t write_scales_or_own(std::span<std::byte> out, const Scales& scales, const std::int32_t* q,
+                                       std::size_t n, const BlockCoder& coder) {
+  const Own own(scales, q, n, coder);
+  return write_scales(out, scales, &own, q, n, coder);
+}
+
 /// Where n values take fewer bits with a table of their own, as some of their blocks show it, the table of those blocks.
 inline std::optional<Table> suitable_table(const std::int32_t* q, std::size_t n, const BlockCoder& coder) {
   constexpr std::size_t stride = 8, most = chunk_values / stride;
@@ -304,17 +314,17 @@ inline std::optional<Table> suitable_table(const std::int32_t* q, std::size_t n,
 }  // namespace chunk
 
 /// Codes 1 to `chunk_values` integers at `out`; returns the number of bytes, 0 where they do not fit.
-inline std::size_t encode_chunk(const std::int32_t* q, std::size_t n, std::span<std::byte> out, Tables tables,
+inline std::size_t encode_chunk(const std::int32_t* q, std::size_t n, std::span<std::byte> out, Tries tries,
                                 const BlockCoder& coder = best_coder()) {
   const bool samples = n >= chunk_values / 4;
   std::size_t size = 0;
   std::optional<Table> table;
-  if (tables == Tables::where_smaller && samples) table = chunk::suitable_table(q, n, coder);
+  if (tries.tables && samples) table = chunk::suitable_table(q, n, coder);
   if (!table) {
     const chunk::Scales scales(q, n, coder);
-    const chunk::Own own(scales, q, n, coder);
-    size = chunk::write_scales(out, scales, &own, q, n, coder);
-    if (tables == Tables::none || samples) return size;
+    size = tries.own ? chunk::write_scales_or_own(out, scales, q, n, coder)
+                     : chunk::write_scales(out, scales, nullptr, q, n, coder);
+    if (!tries.tables || samples) return size;
   }
   TableMaker maker;
   const TableMaker::Made made = table ? maker.make_like(*table, q, n) : maker.make(q, n);

@@ -65,7 +65,7 @@ template <class T, class Change> struct EncodeValues {
   Slots slots;
   const T* x;
   std::span<std::byte> out;
-  Tables tables;
+  Tries tries;
   Change change;
 
   grid::Progress measure(grid::Run run) const {
@@ -107,7 +107,7 @@ template <class T, class Change> struct EncodeValues {
     chunk.n = (last - first - 1) * grid::block_values + slots.quanta.values_in(last - 1);
     p.too_large += too_large;
     const std::size_t stored = 1 + (last - first) * (encoder.delta ? 1 + sizeof(i32) : 1) + payload;
-    std::size_t size = raw || too_large ? 0 : chunk.write(encoder.delta, {slot, stored}, tables);
+    std::size_t size = raw || too_large ? 0 : chunk.write(encoder.delta, {slot, stored}, tries);
     if (size == 0) store(first, last, slot), size = stored;
     return {static_cast<u32>(size), static_cast<u32>(payload)};
   }
@@ -235,7 +235,7 @@ struct CombineChunks {
   Slots slots;
   std::span<const std::byte> a, b;
   std::span<std::byte> out;
-  Tables tables;
+  Tries tries;
 
   grid::Progress measure(grid::Run run) const {
     grid::Progress p;
@@ -328,7 +328,7 @@ struct CombineChunks {
       payload += grid::payload_bytes<i32>(descriptors[block - first], slots.quanta.values_in(block), 0);
     }
     const std::size_t stored = 1 + (last - first) + payload;
-    std::size_t size = sum.write(false, {slot, stored}, tables);
+    std::size_t size = sum.write(false, {slot, stored}, tries);
     if (size == 0) store(sum, first, last, descriptors, slot), size = stored;
     ChunkSizes{static_cast<u32>(size), static_cast<u32>(payload)}.write(out.data(), number);
   }
@@ -360,14 +360,14 @@ inline Slots slots_of(std::size_t n, const GridParameters& p, std::size_t elemen
 /// where a value exceeds the magnitude that the parameters were made for. Adds to `raw_blocks` how many there are.
 template <class T, class Exec, class Change>
 std::size_t encode_values(const Exec& exec, std::span<const T> x, const GridParameters& p,
-                          std::span<std::byte> out, Tables tables, const Change& change,
+                          std::span<std::byte> out, Tries tries, const Change& change,
                           std::uint64_t& raw_blocks) {
   if (x.empty()) return 0;
   const Slots slots = slots_of(x.size(), p, sizeof(T));
   if (out.size() < slots.layout.chunks_at() + slots.bytes(grid::Run{0, slots.layout.chunks}))
     throw CodecError("the room for an entropy-coded piece is too small");
   write_head(out, PieceForm::coded);
-  const EncodeValues<T, Change> body{{grid::best_kernels(), p}, slots, x.data(), out, tables, change};
+  const EncodeValues<T, Change> body{{grid::best_kernels(), p}, slots, x.data(), out, tries, change};
   const grid::Progress total =
       grid::for_runs(exec, "wring::encode", slots.layout.chunks, grid::RunBody(body), 1);
   grid::expect_agreed(total);
@@ -389,13 +389,13 @@ void decode_values(const Exec& exec, std::span<const std::byte> in, std::span<T>
 /// The sum of two coded pieces of n values without a predictor, at `out`, where largest_piece bytes have room.
 template <class Exec>
 std::size_t combine_pieces(const Exec& exec, std::span<const std::byte> a, std::span<const std::byte> b,
-                           std::size_t n, const GridParameters& p, std::span<std::byte> out, Tables tables) {
+                           std::size_t n, const GridParameters& p, std::span<std::byte> out, Tries tries) {
   const Slots slots = slots_of(n, p, 0);
   expect_coded(a, slots.layout), expect_coded(b, slots.layout);
   if (out.size() < slots.layout.chunks_at() + slots.bytes(grid::Run{0, slots.layout.chunks}))
     throw CodecError("the room for an entropy-coded piece is too small");
   write_head(out, PieceForm::coded);
-  const CombineChunks body{grid::best_kernels(), slots, a, b, out, tables};
+  const CombineChunks body{grid::best_kernels(), slots, a, b, out, tries};
   expect_piece(
       grid::for_runs(exec, "wring::combine", slots.layout.chunks, grid::RunBody(body), 1).too_large == 0);
   return slots.close_up(out);

@@ -92,11 +92,11 @@ struct ChunkQuanta {
   }
 
   /// Writes the chunk; returns the number of bytes, 0 where there is too little room.
-  std::size_t write(bool delta, std::span<std::byte> out, Tables tables) const {
+  std::size_t write(bool delta, std::span<std::byte> out, Tries tries) const {
     const std::size_t before =
         1 + (delta ? sizeof base : 0) + (special ? sizeof special + grid::planes_bytes * specials : 0);
     if (out.size() <= before) return 0;
-    const std::size_t coded = encode_chunk(q, n, out.subspan(before), tables);
+    const std::size_t coded = encode_chunk(q, n, out.subspan(before), tries);
     if (coded == 0) return 0;
     std::byte* to = out.data();
     *to++ = static_cast<std::byte>(coded_chunk | (special ? special_chunk : 0));
@@ -133,7 +133,7 @@ struct ChunkEncoder {
   const grid::Kernels& kernels;
   grid::ReadHead<i32> head;
   std::size_t element;  ///< bytes of a value, for raw blocks
-  Tables tables;
+  Tries tries;
   int widest;  ///< bits of a quantum: no block has more
 
   /// Bytes of the payload of blocks [first, last).
@@ -193,7 +193,7 @@ struct ChunkEncoder {
       offset += head.bytes(b, element);
     }
     chunk.n = (last - first - 1) * grid::block_values + head.layout.values_in(last - 1);
-    return chunk.write(head.delta, out, tables);
+    return chunk.write(head.delta, out, tries);
   }
 };
 
@@ -392,7 +392,7 @@ inline void expect_coded(std::span<const std::byte> in, const PieceLayout& layou
 /// where it is no such piece. Hosts only.
 template <class T, class Exec>
 std::size_t encode_piece(const Exec& exec, std::span<const std::byte> piece, std::size_t n,
-                         const GridParameters& p, std::span<std::byte> out, Tables tables) {
+                         const GridParameters& p, std::span<std::byte> out, Tries tries) {
   if (p.form != GridParameters::Form::int32 || n == 0)
     return store_piece(out, n, [&](std::span<std::byte> to) {
       std::memcpy(to.data(), piece.data(), piece.size());
@@ -404,7 +404,7 @@ std::size_t encode_piece(const Exec& exec, std::span<const std::byte> piece, std
   const PieceLayout layout(n);
   const grid::ReadHead<i32> head{piece.data(), quanta, p.delta};
   const EncodeChunks body{
-      {grid::best_kernels(), head, sizeof(T), tables, grid::widths_of<i32>(p).widest}, layout, out};
+      {grid::best_kernels(), head, sizeof(T), tries, grid::widths_of<i32>(p).widest}, layout, out};
   grid::for_runs(exec, "wring::encode", layout.chunks, grid::RunBody(body), 1);
   return body.close_up();
 }

@@ -235,11 +235,7 @@ struct Avx2 {
           v[k] = R::add(v[k], lowest);                                                                       \
         }                                                                                                    \
         refill(x, at);                                                                                       \
-        if (any)                                                                                             \
-          for (int half = 0; half < 2; ++half) {                                                             \
-            for (int k = 0; k < parts; ++k) pop_bits(v[k], x[k], escaped[k], 16);                            \
-            refill(x, at);                                                                                   \
-          }                                                                                                  \
+        if (any) pop_escaped(v, x, escaped, at);                                                             \
         for (const int bits : {shift > 16 ? shift - 16 : 0, lower_bits(shift)}) {                            \
           if (bits == 0) continue;                                                                           \
           for (int k = 0; k < parts; ++k) pop_bits(v[k], x[k], low[k], bits);                                \
@@ -298,11 +294,7 @@ struct Avx2 {
           v[k] = R::add(v[k], R::fill(static_cast<std::uint32_t>(ModelSet::lowest)));                        \
         }                                                                                                    \
         refill(x, at);                                                                                       \
-        if (any)                                                                                             \
-          for (int half = 0; half < 2; ++half) {                                                             \
-            for (int k = 0; k < parts; ++k) pop_bits(v[k], x[k], escaped[k], 16);                            \
-            refill(x, at);                                                                                   \
-          }                                                                                                  \
+        if (any) pop_escaped(v, x, escaped, at);                                                             \
         for (int k = 0; k < parts; ++k)                                                                      \
           R::store(q + static_cast<int>(wide_lanes) * row + R::lanes * k, v[k]);                             \
       }                                                                                                      \
@@ -420,6 +412,14 @@ struct Avx2 {
     TARGET static WRING_ALWAYS_INLINE void pop_bits(V& v, V& x, M which, int bits) {                         \
       v = R::choose(which, R::either(R::left(v, bits), R::both(x, R::fill((1u << bits) - 1))), v);           \
       x = R::choose(which, R::right(x, bits), x);                                                            \
+    }                                                                                                        \
+                                                                                                             \
+    TARGET static WRING_ALWAYS_INLINE void pop_escaped(V (&v)[parts], V (&x)[parts],                         \
+                                                       const M (&which)[parts], Reader& in) {                \
+      for (int half = 0; half < 2; ++half) {                                                                 \
+        for (int k = 0; k < parts; ++k) pop_bits(v[k], x[k], which[k], 16);                                  \
+        refill(x, in);                                                                                       \
+      }                                                                                                      \
     }                                                                                                        \
                                                                                                              \
     /* Slots are those from `first` on. */                                                                   \
