@@ -59,10 +59,19 @@ def expect_writable(path):
         os.remove(path)
 
 
+def text_of(document):
+    """JSON with a line for each row of each table, so that a difference shows which rows have changed."""
+    def value(v):
+        if isinstance(v, list) and v and isinstance(v[0], dict):
+            return "[\n  " + ",\n  ".join(map(json.dumps, v)) + "\n ]"
+        return json.dumps(v)
+    return "{\n" + ",\n".join(f" {json.dumps(k)}: {value(v)}" for k, v in document.items()) + "\n}\n"
+
+
 def write(path, document):
     try:
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1)
+            file.write(text_of(document))
     except OSError as error:
         complain(f"cannot write {path}: {error.strerror}")
 
@@ -103,3 +112,15 @@ def numbers(text):
     if not values or min(values) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no list of whole numbers from 1 on")
     return values
+
+
+def main():
+    """`results.py FILE`: writes what Google Benchmark wrote without what tells of one computer, a line for each row."""
+    document = read(sys.argv[1], "codec.codec")
+    for name in "executable", "host_name":
+        document["context"].pop(name, None)
+    write(sys.argv[1], document)
+
+
+if __name__ == "__main__":
+    main()
