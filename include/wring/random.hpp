@@ -10,7 +10,7 @@
 
 namespace wring::inline v0 {
 
-/// Random numbers for a compressor's call: a function (Philox4x32-10) of where they are needed, not of who asked before. They have no
+/// Random numbers for a compressor's call: a function (Philox4x32-7) of where they are needed, not of who asked before. They have no
 /// state, can be drawn in any order by any number of threads, and are the same on every backend and for every segmentation.
 ///
 ///     const RandomDraws draws = RandomDraws::of_encoding(seed, 0, context);
@@ -18,7 +18,7 @@ namespace wring::inline v0 {
 ///
 /// `seed` is an option of the compressor: it belongs into its identity, and is the same on all ranks. `purpose` (0 to 65535) keeps apart
 /// what one compressor needs several of; the compressors of this library use other ones. Give every call its own Options::step, or calls
-/// draw alike. Cost: ten rounds of two multiplications for each number; four neighbours from a place that four divides share them
+/// draw alike. Cost: seven rounds of two multiplications for each number; four neighbours from a place that four divides share them
 /// (`four`).
 class RandomDraws {
  public:

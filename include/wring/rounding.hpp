@@ -18,7 +18,7 @@ struct NearestRounding {
 /// many ranks and steps cancel, at twice the error and 4 times the squared error at worst. Draws have 16 bits: what is left of a bias
 /// is at most 2^-17 of a step.
 ///
-/// Draws are a function (Philox4x32-10) of this seed, Options::step, the rank (for its own values) or the number of terms (for sums on
+/// Draws are a function (Philox4x32-7) of this seed, Options::step, the rank (for its own values) or the number of terms (for sums on
 /// their way, which several ranks may hold), the tensor's place in its group and the value's place in the tensor, and of nothing else:
 /// the same on every backend and for any number of threads. Give every call its own `step`, or calls draw alike. The seed must be
 /// equal on all ranks.

@@ -38,7 +38,7 @@ template <class T, int Bits, bool Add> struct BlockDecoder {
   Coding coding;
   Layout layout;
 
-  void decode(const std::byte* piece, std::size_t block, T* y) const {
+  void decode(const std::byte* piece, std::size_t block, T* y, GroupSigns& signs) const {
     const std::size_t m = layout.values_in(block), first = block * block_groups;
     Scale scales[block_groups];
     std::memcpy(scales, piece + 2 * first, 2 * std::min<std::size_t>(block_groups, layout.groups() - first));
@@ -52,7 +52,7 @@ template <class T, int Bits, bool Add> struct BlockDecoder {
     if constexpr (std::is_same_v<T, float>)
       if (m == block_values && !coding.rotates && plain(scales)) return decode_floats(fields, scales, y);
     alignas(64) Wide own[block_values];
-    decode_values(fields, block, scales, own);
+    decode_values(fields, block, scales, signs, own);
     take(own, m, y);
   }
 
@@ -75,7 +75,8 @@ template <class T, int Bits, bool Add> struct BlockDecoder {
       kernels->decode(fields, values, y);
   }
 
-  void decode_values(const std::byte* fields, std::size_t block, const Scale* scales, Wide* own) const {
+  void decode_values(const std::byte* fields, std::size_t block, const Scale* scales, GroupSigns& signs,
+                     Wide* own) const {
     if (!plain(scales)) {
       decode_carefully(fields, scales, own);
     } else if constexpr (std::is_same_v<Wide, float>) {
@@ -88,11 +89,12 @@ template <class T, int Bits, bool Add> struct BlockDecoder {
     if (!coding.rotates) return;
     for (std::size_t group = 0; group < block_groups; ++group)
       if (!scales[group].marked())
-        rotate_group_back(block * block_groups + group, scales[group].value(), own + group * group_values);
+        rotate_group_back(signs.of(block * block_groups + group), scales[group].value(),
+                          own + group * group_values);
   }
 
-  void rotate_group_back(std::size_t group, float scale, Wide* v) const {
-    kernels->rotation<Wide>().backwards(coding.signs(group), v);
+  void rotate_group_back(const Words4& signs, float scale, Wide* v) const {
+    kernels->rotation<Wide>().backwards(signs, v);
     // No value exceeds 2^Bits scales, no sum on the way 128 times as much.
     constexpr double most =
         std::min(FloatTraits<T>::greatest, FloatTraits<Wide>::greatest / group_values) / (1 << Bits);
@@ -125,8 +127,9 @@ template <class T, int Bits, bool Add> struct DecodeBlocks {
 
   void operator()(std::size_t task) const {
     const std::size_t last = std::min(decoder.layout.blocks(), (task + 1) * (values_per_task / block_values));
+    GroupSigns signs(*decoder.kernels, decoder.coding);
     for (std::size_t block = task * (values_per_task / block_values); block < last; ++block)
-      decoder.decode(piece, block, y + block * block_values);
+      decoder.decode(piece, block, y + block * block_values, signs);
   }
 };
 

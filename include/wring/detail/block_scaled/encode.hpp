@@ -30,12 +30,17 @@ template <class T, int Bits> struct BlockEncoder {
   Coding coding;
   Layout layout;
 
-  void encode(const T* x, std::size_t block, std::byte* piece) const {
+  void encode(const T* x, std::size_t block, std::byte* piece, GroupSigns& signs) const {
     const std::size_t m = layout.values_in(block);
-    alignas(64) Wide own[block_values];
-    const Wide* v = widened(x, m, own);
+    alignas(64) Wide wide[block_values], turned[block_values];
+    const Wide* v = widened(x, m, wide);
     Scale scales[block_groups];
-    choose_scales(block, v, own, scales);
+    if (coding.rotates) {
+      rotate_and_choose(block, v, signs, turned, scales);
+      v = turned;
+    } else {
+      choose(v, scales);
+    }
     alignas(64) i32 q[block_values];
     quantise(block * block_groups, v, scales, q);
     write_fields(q, m, piece + layout.block_at(block));
@@ -46,51 +51,49 @@ template <class T, int Bits> struct BlockEncoder {
 
  private:
   /// The values in their computation type, zeros behind them; themselves where that is what they are.
-  const Wide* widened(const T* x, std::size_t m, Wide* own) const {
+  static const Wide* widened(const T* x, std::size_t m, Wide* wide) {
     if (m == block_values) {
       if constexpr (std::is_same_v<T, Wide>) {
-        if (!coding.rotates) return x;
-        std::copy_n(x, block_values, own);
+        return x;
       } else {
-        ConvertRun<Widen<T>, T, Wide, block_values>::convert({}, x, own);
+        ConvertRun<Widen<T>, T, Wide, block_values>::convert({}, x, wide);
+        return wide;
       }
-      return own;
     }
-    for (std::size_t i = 0; i < m; ++i) own[i] = load_element(x[i]);
-    std::fill(own + m, own + block_values, Wide(0));
-    return own;
+    for (std::size_t i = 0; i < m; ++i) wide[i] = load_element(x[i]);
+    std::fill(wide + m, wide + block_values, Wide(0));
+    return wide;
   }
 
-  /// The greatest |x| of each group; infinite where it has special values.
-  void measure(const Wide* v, double* greatest) const {
-    using I = std::conditional_t<std::is_same_v<Wide, double>, i64, i32>;
-    I bits[block_groups];
+  using Pattern = typename Greatest<Wide>::I;
+
+  void choose(const Wide* v, Scale* scales) const {
+    Pattern greatest[block_groups];
     if constexpr (std::is_same_v<Wide, double>)
-      kernels->measure_doubles(v, bits);
+      kernels->measure_doubles(v, greatest);
     else
-      kernels->measure_floats(v, bits);
-    for (int group = 0; group < block_groups; ++group) greatest[group] = std::bit_cast<Wide>(bits[group]);
+      kernels->measure_floats(v, greatest);
+    for (int group = 0; group < block_groups; ++group)
+      scales[group] = scale_for(v + group * group_values, greatest[group], greatest[group]);
   }
 
-  /// Rotates groups, too: then `v` is `own`.
-  void choose_scales(std::size_t block, const Wide* v, Wide* own, Scale* scales) const {
-    double greatest[block_groups];
-    measure(v, greatest);
-    bool marked[block_groups];
-    for (int group = 0; group < block_groups; ++group)
-      marked[group] = must_be_marked(coding, greatest[group]);
-    if (coding.rotates) {
-      for (int group = 0; group < block_groups; ++group)
-        if (!marked[group])
-          kernels->rotation<Wide>().forwards(
-              coding.signs(block * block_groups + static_cast<std::size_t>(group)),
-              own + group * group_values);
-      measure(v, greatest);
+  /// Groups that are marked stay as they are.
+  void rotate_and_choose(std::size_t block, const Wide* v, GroupSigns& signs, Wide* turned,
+                         Scale* scales) const {
+    for (int group = 0; group < block_groups; ++group, v += group_values, turned += group_values) {
+      Greatest<Wide> greatest;
+      kernels->rotation<Wide>().forwards(signs.of(block * block_groups + static_cast<std::size_t>(group)), v,
+                                         turned, greatest);
+      scales[group] = scale_for(v, greatest.before, greatest.after);
+      if (scales[group].marked()) std::copy_n(v, group_values, turned);
     }
-    for (int group = 0; group < block_groups; ++group) {
-      if (marked[group]) greatest[group] = greatest_finite(v + group * group_values);
-      scales[group] = scale_of<Bits>(greatest[group], marked[group]);
-    }
+  }
+
+  /// The scale of a group with this greatest |x|, in bits, and that of what is to be rounded if it is not marked.
+  Scale scale_for(const Wide* v, Pattern greatest, Pattern rounded) const {
+    if (must_be_marked(coding, std::bit_cast<Wide>(greatest)))
+      return scale_of<Bits>(greatest_finite(v), true);
+    return scale_of<Bits>(std::bit_cast<Wide>(rounded), false);
   }
 
   WRING_COLD static double greatest_finite(const Wide* v) {
@@ -115,8 +118,9 @@ template <class T, int Bits> struct BlockEncoder {
     RandomRows draws[block_groups];
     if (coding.draws)
       for (int group = 0; group < block_groups; ++group)
-        kernels->draw(coding.rounding.counter(coding.first_of(first + static_cast<std::size_t>(group)), 0),
-                      coding.rounding.key(), draws[group]);
+        kernels->draw(
+            RandomPlaces::indices(coding.rounding, coding.first_of(first + static_cast<std::size_t>(group))),
+            draws[group]);
     in_doubt |= quantise_quickly(v, factors, draws, q);
     if (in_doubt == 0) return;
     for (int group = 0; group < block_groups; ++group)
@@ -166,8 +170,9 @@ template <class T, int Bits> struct EncodeBlocks {
   void operator()(std::size_t task) const {
     const Layout& layout = encoder.layout;
     const std::size_t last = std::min(layout.blocks(), (task + 1) * blocks_per_task);
+    GroupSigns signs(*encoder.kernels, encoder.coding);
     for (std::size_t block = task * blocks_per_task; block < last; ++block)
-      encoder.encode(x + block * block_values, block, piece);
+      encoder.encode(x + block * block_values, block, piece, signs);
     if (last == layout.blocks())
       std::memset(piece + 2 * layout.groups(), 0, layout.fields_at() - 2 * layout.groups());
   }

@@ -14,7 +14,7 @@ namespace wring::inline v0::detail::block_scaled {
 
 /// How a group is rotated, forwards and backwards.
 template <class Wide> struct RotationKernels {
-  void (*forwards)(const Words4& signs, Wide* v);
+  void (*forwards)(const Words4& signs, const Wide* x, Wide* y, Greatest<Wide>& greatest);
   void (*backwards)(const Words4& signs, Wide* v);
 };
 
@@ -23,7 +23,7 @@ struct Kernels {
   void (*measure_doubles)(const double* x, i64* greatest);
   unsigned (*nearest)(const float* x, const Factors& factors, i32* q);
   unsigned (*drawn)(const float* x, const Factors& factors, const RandomRows* draws, i32* q);
-  void (*draw)(Words4 counter, RandomKey key, RandomRows& rows);
+  void (*draw)(const RandomPlaces& at, RandomRows& rows);
   RotationKernels<float> rotate_floats;
   RotationKernels<double> rotate_doubles;
   void (*pack)(const i32* q, std::byte* out);
@@ -43,8 +43,8 @@ struct Kernels {
 template <Level level> inline constexpr bool unrolls = register_bytes<level> >= (WRING_X86_64 ? 32 : 16);
 
 template <Level level, class Wide> inline constexpr RotationKernels<Wide> rotations_at = {
-    compiled<level, rotate<register_bytes<level>, false, Wide>>,
-    compiled<level, rotate<register_bytes<level>, true, Wide>>};
+    compiled<level, rotate<register_bytes<level>, Wide>>,
+    compiled<level, rotate_back<register_bytes<level>, Wide>>};
 
 template <Level level, int Bits> constexpr Kernels make_kernels() {
   constexpr int bytes = register_bytes<level>;
@@ -73,5 +73,25 @@ template <int Bits> const Kernels& best_kernels() {
       with_best_level([]<Level level>() -> const Kernels& { return kernels_at<level, Bits>; });
   return best;
 }
+
+/// The signs of groups that come one after the other: those of 16 are made at a time.
+class GroupSigns {
+ public:
+  GroupSigns(const Kernels& kernels, const Coding& coding) : draw_(kernels.draw), coding_(coding) {}
+
+  Words4 of(std::size_t group) {
+    if (const std::size_t first = group / lanes * lanes; first != held_) {
+      draw_(RandomPlaces::every(group_values, coding_.rotation, coding_.first_of(first)), rows_);
+      held_ = first;
+    }
+    return rows_.of(group % lanes);
+  }
+
+ private:
+  void (*draw_)(const RandomPlaces& at, RandomRows& rows);
+  const Coding& coding_;
+  std::size_t held_ = ~std::size_t{0};
+  RandomRows rows_;
+};
 
 }  // namespace wring::inline v0::detail::block_scaled

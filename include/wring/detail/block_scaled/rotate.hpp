@@ -8,7 +8,7 @@
 
 #include <wring/config.hpp>
 #include <wring/detail/block_scaled/coding.hpp>
-#include <wring/detail/grid/block.hpp>
+#include <wring/detail/block_scaled/rows.hpp>
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -98,21 +98,61 @@ template <int Rows, class Row> WRING_ALWAYS_INLINE void change_signs(Row* row, c
   for (int r = 0; r < Rows; ++r) change_signs(row[r], signs.word[r / each], r % each * Row::count);
 }
 
-/// A group, in place.
-template <int Bytes, bool Back, class Wide> WRING_ALWAYS_INLINE void rotate(const Words4& signs, Wide* v) {
+template <class Wide, int Bytes>
+inline constexpr int rows_of_group = group_values / grid::Row<Wide, Bytes>::count;
+
+/// What a group's magnitudes become: the bits of the greatest |x|, NaN above all, before it is rotated and after.
+template <class Wide> struct Greatest {
+  using I = std::conditional_t<sizeof(Wide) == 8, i64, i32>;
+  I before, after;
+};
+
+/// A group, from x to y.
+template <int Bytes, class Wide>
+WRING_ALWAYS_INLINE void rotate(const Words4& signs, const Wide* x, Wide* y, Greatest<Wide>& greatest) {
   using Row = grid::Row<Wide, Bytes>;
-  constexpr int rows = group_values / Row::count;
+  constexpr int rows = rows_of_group<Wide, Bytes>;
+  Row row[rows];
+  GreatestOfRows<Wide, Bytes> before, after;
+#if WRING_NATIVE_VECTORS
+#pragma GCC unroll 16
+#endif
+  for (int r = 0; r < rows; ++r) {
+    grid::prefetch(x + r * Row::count + 2 * block_values);
+    load(row[r], x + r * Row::count);
+    before.take(row[r]);
+  }
+  greatest.before = before.lane();
+  change_signs<rows>(row, signs);
+  butterflies<rows>(row);
+#if WRING_NATIVE_VECTORS
+#pragma GCC unroll 16
+#endif
+  for (int r = 0; r < rows; ++r) {
+    after.take(row[r]);
+    store(y + r * Row::count, row[r]);
+  }
+  greatest.after = after.lane();
+}
+
+/// Back, in place.
+template <int Bytes, class Wide> WRING_ALWAYS_INLINE void rotate_back(const Words4& signs, Wide* v) {
+  using Row = grid::Row<Wide, Bytes>;
+  constexpr int rows = rows_of_group<Wide, Bytes>;
   Row row[rows];
 #if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
   for (int r = 0; r < rows; ++r) load(row[r], v + r * Row::count);
-  if constexpr (!Back) change_signs<rows>(row, signs);
   butterflies<rows>(row);
-  if constexpr (Back) {
-    for (int r = 0; r < rows; ++r) row[r] = row[r] * rotation_norm<Wide>;
-    change_signs<rows>(row, signs);
-  }
+#if WRING_NATIVE_VECTORS
+#pragma GCC unroll 16
+#endif
+  for (int r = 0; r < rows; ++r) row[r] = row[r] * rotation_norm<Wide>;
+  change_signs<rows>(row, signs);
+#if WRING_NATIVE_VECTORS
+#pragma GCC unroll 16
+#endif
   for (int r = 0; r < rows; ++r) store(v + r * Row::count, row[r]);
 }
 

@@ -64,21 +64,37 @@ template <class I, int Bytes> WRING_ALWAYS_INLINE I greatest_lane(const grid::La
   return lane[0];
 }
 
-/// The bits of the greatest |x| of each group, NaN above all.
+/// The bits of the greatest |x| in some rows, NaN above all.
+template <class Wide, int Bytes> class GreatestOfRows {
+ public:
+  using I = std::conditional_t<sizeof(Wide) == 8, i64, i32>;
+
+  WRING_ALWAYS_INLINE void take(const Row<Wide, Bytes>& row) {
+    Row<I, Bytes> bits;
+    reinterpret(bits, row);
+    raise(most_, bits & static_cast<I>(~std::make_unsigned_t<I>{0} >> 1));
+  }
+  WRING_ALWAYS_INLINE I lane() const { return greatest_lane(most_); }
+
+ private:
+  Row<I, Bytes> most_{};
+};
+
+/// Of each group.
 template <int Bytes, class Wide, class I> WRING_ALWAYS_INLINE void measure(const Wide* x, I* greatest) {
   constexpr int count = 64 / static_cast<int>(sizeof(I));
-  constexpr I magnitude = static_cast<I>(~std::make_unsigned_t<I>{0} >> 1);
   for (int group = 0; group < block_groups; ++group) {
-    Row<I, Bytes> most{}, row;
+    GreatestOfRows<Wide, Bytes> most;
+    Row<Wide, Bytes> row;
 #if WRING_NATIVE_VECTORS
 #pragma GCC unroll 4
 #endif
     for (int r = 0; r < group_values / count; ++r, x += count) {
       if constexpr (sizeof(I) == 8) grid::prefetch(x + block_values);  // floats: see quantise_nearest
       load(row, x);
-      raise(most, row & magnitude);
+      most.take(row);
     }
-    greatest[group] = greatest_lane(most);
+    greatest[group] = most.lane();
   }
 }
 

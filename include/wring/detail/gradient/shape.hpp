@@ -59,9 +59,9 @@ WRING_ALWAYS_INLINE bool draw_floats(const float* x, const RandomRows& rows, flo
 }
 #endif
 
-/// What draws need, as this machine does it fastest: random numbers for 16 counters at a time, and a group of floats, or nullptr.
+/// What draws need, as this machine does it fastest: random numbers for 16 places at a time, and a group of floats, or nullptr.
 struct DrawKernels {
-  void (*rows)(Words4 counter, RandomKey key, RandomRows& rows);
+  void (*rows)(const RandomPlaces& at, RandomRows& rows);
   bool (*floats)(const float* x, const RandomRows& rows, float step, float inverse, float* y);
 };
 inline DrawKernels best_draw_kernels() {
@@ -129,7 +129,7 @@ template <class T> struct ShapeBlock {
       const std::size_t in_group = static_cast<std::size_t>(place - group),
                         count = std::min(group_values - in_group, m - i);
       RandomRows rows;
-      shape.kernels.rows(shape.random.counter(group, 0), shape.random.key(), rows);
+      shape.kernels.rows(RandomPlaces::indices(shape.random, group), rows);
       if (count == group_values && draw_quickly(x + i, rows, shaped + i)) {
         i += count;
         continue;

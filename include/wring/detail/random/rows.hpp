@@ -17,52 +17,65 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-/// Philox for 16 counters at a time, at each level of the instruction set.
+/// Random words for 16 places at a time, at each level of the instruction set.
 namespace wring::inline v0::detail {
 
-/// What 16 counters that differ in their third word give: word k of counter l is row[k][l].
+/// What 16 places of a stream give: word k of place l is row[k][l].
 struct alignas(64) RandomRows {
   std::uint32_t row[4][16];
+  Words4 of(std::size_t l) const { return {{row[0][l], row[1][l], row[2][l], row[3][l]}}; }
 };
 
-/// The third word of counter l is counter.word[2] + l.
-inline void random_rows(Words4 counter, RandomKey key, RandomRows& rows) {
-  for (std::uint32_t lane = 0; lane < 16; ++lane) {
-    Words4 own = counter;
-    own.word[2] += lane;
-    const Words4 words = philox(own, key);
-    for (int k = 0; k < 4; ++k) rows.row[k][lane] = words.word[k];
+/// Sixteen places of a stream: of place l, the words of index `index` + l * `next` for the values from `first` + l * `apart` on.
+struct RandomPlaces {
+  RandomStream stream;
+  std::uint64_t first;
+  std::uint32_t apart, index, next;
+
+  static RandomPlaces indices(const RandomStream& stream, std::uint64_t first) {
+    return {stream, first, 0, 0, 1};
+  }
+  static RandomPlaces every(std::uint32_t apart, const RandomStream& stream, std::uint64_t first) {
+    return {stream, first, apart, 0, 0};
+  }
+};
+
+inline void random_rows(const RandomPlaces& at, RandomRows& rows) {
+  for (std::uint32_t l = 0; l < 16; ++l) {
+    const Words4 words = at.stream.words(at.first + std::uint64_t{l} * at.apart, at.index + l * at.next);
+    for (int k = 0; k < 4; ++k) rows.row[k][l] = words.word[k];
   }
 }
 
 // Words are kept in the low halves of 64-bit lanes, where products need them; what is in the high halves is ignored. Registers come in
-// pairs, one for the even counters, one for the odd ones: a shift and a mask put them together again.
+// pairs, one for the even places, one for the odd ones: a shift and a mask put them together again.
 #define WRING_RANDOM_UNROLL _Pragma("GCC unroll 4")  // g++ would keep the words in memory
 #define WRING_RANDOM_ROWS(NAME, TARGET, BYTES, REGISTER, MULTIPLY)                                           \
-  TARGET WRING_NOINLINE inline void NAME(Words4 counter, RandomKey first_key, RandomRows& rows) {            \
+  TARGET WRING_NOINLINE inline void NAME(const RandomPlaces& at, RandomRows& rows) {                         \
     typedef std::uint64_t V __attribute__((vector_size(BYTES)));                                             \
     constexpr int pairs = 128 / BYTES / 2, lanes = BYTES / 8;                                                \
     constexpr std::uint64_t low = 0xffffffffu;                                                               \
     const V zero{}, multiplier0 = zero + Philox::multiplier0, multiplier1 = zero + Philox::multiplier1;      \
+    const V apart = zero + at.apart, next = zero + at.next;                                                  \
     for (int pair = 0; pair < pairs; ++pair) {                                                               \
       V w[2][4];                                                                                             \
-      V even;                                                                                                \
-      for (int lane = 0; lane < lanes; ++lane) even[lane] = 2 * static_cast<unsigned>(pair * lanes + lane);  \
-      WRING_RANDOM_UNROLL for (int odd = 0; odd < 2; ++odd) {                                                \
-        w[odd][0] = zero + counter.word[0], w[odd][1] = zero + counter.word[1];                              \
-        w[odd][2] = even + (counter.word[2] + std::uint64_t(odd));                                           \
-        w[odd][3] = zero + counter.word[3];                                                                  \
+      V place;                                                                                               \
+      for (int l = 0; l < lanes; ++l) place[l] = 2 * static_cast<unsigned>(pair * lanes + l);                \
+      WRING_RANDOM_UNROLL for (int odd = 0; odd < 2; ++odd, place += 1) {                                    \
+        w[odd][0] = at.first + (V)MULTIPLY((REGISTER)place, (REGISTER)apart);                                \
+        w[odd][1] = w[odd][0] >> 32;                                                                         \
+        w[odd][2] = at.index + (V)MULTIPLY((REGISTER)place, (REGISTER)next);                                 \
+        w[odd][3] = zero + at.stream.item();                                                                 \
       }                                                                                                      \
-      RandomKey key = first_key;                                                                             \
+      V key0 = zero + at.stream.key().low, key1 = zero + at.stream.key().high;                               \
       for (int round = 0; round < Philox::rounds; ++round) {                                                 \
-        const V key0 = zero + key.low, key1 = zero + key.high;                                               \
         WRING_RANDOM_UNROLL for (int odd = 0; odd < 2; ++odd) {                                              \
           const V p = (V)MULTIPLY((REGISTER)w[odd][0], (REGISTER)multiplier0);                               \
           const V q = (V)MULTIPLY((REGISTER)w[odd][2], (REGISTER)multiplier1);                               \
           w[odd][0] = (q >> 32) ^ w[odd][1] ^ key0, w[odd][1] = q;                                           \
           w[odd][2] = (p >> 32) ^ w[odd][3] ^ key1, w[odd][3] = p;                                           \
         }                                                                                                    \
-        key.low += Philox::raise0, key.high += Philox::raise1;                                               \
+        key0 += Philox::raise0, key1 += Philox::raise1;                                                      \
       }                                                                                                      \
       WRING_RANDOM_UNROLL for (int k = 0; k < 4; ++k) {                                                      \
         const V together = (w[0][k] & low) | (w[1][k] << 32);                                                \
