@@ -18,7 +18,7 @@ using namespace wring::detail;
 
 namespace {
 
-using Rows = void (*)(const RandomPlaces&, RandomRows&);
+using Rows = void (*)(const RandomPlaces&, RandomRows (&)[2]);
 
 std::vector<Rows> all_rows() {
   std::vector<Rows> all;
@@ -38,22 +38,24 @@ TEST_CASE("Philox4x32-7 gives its authors' known answers", "[detail][random]") {
         Words4{{0x4dfccaba, 0x190a87f0, 0xc47362ba, 0xb6b5242a}});
 }
 
-TEST_CASE("sixteen places at a time are sixteen places", "[detail][random]") {
+TEST_CASE("places that are drawn together are those drawn alone", "[detail][random]") {
   const RandomStream own = RandomStream::of_encoding(3, Purpose::rounding, {.step = 7, .item = 11}),
                      other = RandomStream::shared(~std::uint64_t{0}, Purpose::rotation,
                                                   {.item = ~std::uint32_t{0}});
-  const RandomPlaces places[] = {RandomPlaces::indices(own, 0),
-                                 RandomPlaces::indices(other, 0x123456789abcdef0),
+  const RandomPlaces places[] = {RandomPlaces::indices(own, 0, 128),
+                                 RandomPlaces::indices(other, 0x123456789abcdef0, ~0u),
                                  RandomPlaces::every(128, own, 1),
-                                 RandomPlaces::every(128, other, 0xfffffc80),         // into the upper word
-                                 {own, ~std::uint64_t{0} - 300, 65536, ~0u - 7, 1}};  // both wrap
+                                 RandomPlaces::every(128, other, 0xfffffc80),  // into the upper word
+                                 {own, ~std::uint64_t{0} - 300, 65536, 77, ~0u - 7, 1}};  // both wrap
   for (const RandomPlaces& at : places)
     for (const Rows rows_of : all_rows()) {
-      RandomRows rows;
+      RandomRows rows[2];
       rows_of(at, rows);
-      for (std::uint32_t l = 0; l < 16; ++l)
-        REQUIRE(rows.of(l) ==
-                at.stream.words(at.first + std::uint64_t{l} * at.apart, at.index + l * at.next));
+      for (std::uint32_t r = 0; r < 2; ++r)
+        for (std::uint32_t l = 0; l < 16; ++l)
+          REQUIRE(rows[r].of(l) ==
+                  at.stream.words(at.first + std::uint64_t{l} * at.apart + std::uint64_t{r} * at.further,
+                                  at.index + l * at.next));
     }
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <type_traits>
 
@@ -65,36 +66,38 @@ template <class T, int Bits> struct BlockEncoder {
     return wide;
   }
 
-  using Pattern = typename Greatest<Wide>::I;
-
   void choose(const Wide* v, Scale* scales) const {
-    Pattern greatest[block_groups];
+    PatternOf<Wide> greatest[block_groups];
     if constexpr (std::is_same_v<Wide, double>)
       kernels->measure_doubles(v, greatest);
     else
       kernels->measure_floats(v, greatest);
-    for (int group = 0; group < block_groups; ++group)
-      scales[group] = scale_for(v + group * group_values, greatest[group], greatest[group]);
+    for (int group = 0; group < block_groups; ++group) {
+      const Wide most = std::bit_cast<Wide>(greatest[group]);
+      scales[group] =
+          must_be_marked(coding, most) ? marked_scale(v + group * group_values) : scale_of<Bits>(most, false);
+    }
   }
 
   /// Groups that are marked stay as they are.
   void rotate_and_choose(std::size_t block, const Wide* v, GroupSigns& signs, Wide* turned,
                          Scale* scales) const {
     for (int group = 0; group < block_groups; ++group, v += group_values, turned += group_values) {
-      Greatest<Wide> greatest;
-      kernels->rotation<Wide>().forwards(signs.of(block * block_groups + static_cast<std::size_t>(group)), v,
-                                         turned, greatest);
-      scales[group] = scale_for(v, greatest.before, greatest.after);
-      if (scales[group].marked()) std::copy_n(v, group_values, turned);
+      const auto most = std::bit_cast<Wide>(kernels->rotation<Wide>().forwards(
+          signs.of(block * block_groups + static_cast<std::size_t>(group)), v, turned));
+      if (!(most < greatest_rotated / 2) && any_must_be_marked(v)) {
+        std::copy_n(v, group_values, turned);
+        scales[group] = marked_scale(v);
+      } else {
+        scales[group] = scale_of<Bits>(most, false);
+      }
     }
   }
 
-  /// The scale of a group with this greatest |x|, in bits, and that of what is to be rounded if it is not marked.
-  Scale scale_for(const Wide* v, Pattern greatest, Pattern rounded) const {
-    if (must_be_marked(coding, std::bit_cast<Wide>(greatest)))
-      return scale_of<Bits>(greatest_finite(v), true);
-    return scale_of<Bits>(std::bit_cast<Wide>(rounded), false);
+  WRING_COLD bool any_must_be_marked(const Wide* v) const {
+    return std::any_of(v, v + group_values, [&](Wide x) { return must_be_marked(coding, std::abs(x)); });
   }
+  WRING_COLD static Scale marked_scale(const Wide* v) { return scale_of<Bits>(greatest_finite(v), true); }
 
   WRING_COLD static double greatest_finite(const Wide* v) {
     double greatest = 0;
@@ -115,18 +118,17 @@ template <class T, int Bits> struct BlockEncoder {
       factors.inverse[group] = quick && scale != 0 ? 1 / scale : 0;
       in_doubt |= static_cast<unsigned>(!quick) << group;
     }
-    RandomRows draws[block_groups];
+    RandomRows draws[block_groups / 2][2];
     if (coding.draws)
-      for (int group = 0; group < block_groups; ++group)
-        kernels->draw(
-            RandomPlaces::indices(coding.rounding, coding.first_of(first + static_cast<std::size_t>(group))),
-            draws[group]);
-    in_doubt |= quantise_quickly(v, factors, draws, q);
+      for (std::size_t pair = 0; pair < std::size(draws); ++pair)
+        kernels->draw(RandomPlaces::indices(coding.rounding, coding.first_of(first + 2 * pair), group_values),
+                      draws[pair]);
+    in_doubt |= quantise_quickly(v, factors, draws[0], q);
     if (in_doubt == 0) return;
     for (int group = 0; group < block_groups; ++group)
       if ((in_doubt >> group & 1u) != 0)
-        quantise_carefully(v + group * group_values, scales[group], factors.inverse[group], draws[group],
-                           q + group * group_values);
+        quantise_carefully(v + group * group_values, scales[group], factors.inverse[group],
+                           draws[group / 2][group % 2], q + group * group_values);
   }
 
   unsigned quantise_quickly(const Wide* v, const Factors& factors, const RandomRows* draws, i32* q) const {

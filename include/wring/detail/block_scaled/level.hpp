@@ -14,7 +14,7 @@ namespace wring::inline v0::detail::block_scaled {
 
 /// How a group is rotated, forwards and backwards.
 template <class Wide> struct RotationKernels {
-  void (*forwards)(const Words4& signs, const Wide* x, Wide* y, Greatest<Wide>& greatest);
+  PatternOf<Wide> (*forwards)(const Words4& signs, const Wide* x, Wide* y);
   void (*backwards)(const Words4& signs, Wide* v);
 };
 
@@ -23,7 +23,7 @@ struct Kernels {
   void (*measure_doubles)(const double* x, i64* greatest);
   unsigned (*nearest)(const float* x, const Factors& factors, i32* q);
   unsigned (*drawn)(const float* x, const Factors& factors, const RandomRows* draws, i32* q);
-  void (*draw)(const RandomPlaces& at, RandomRows& rows);
+  void (*draw)(const RandomPlaces& at, RandomRows (&rows)[2]);
   RotationKernels<float> rotate_floats;
   RotationKernels<double> rotate_doubles;
   void (*pack)(const i32* q, std::byte* out);
@@ -74,24 +74,24 @@ template <int Bits> const Kernels& best_kernels() {
   return best;
 }
 
-/// The signs of groups that come one after the other: those of 16 are made at a time.
+/// The signs of groups that come one after the other: those of 32 are made at a time.
 class GroupSigns {
  public:
   GroupSigns(const Kernels& kernels, const Coding& coding) : draw_(kernels.draw), coding_(coding) {}
 
   Words4 of(std::size_t group) {
-    if (const std::size_t first = group / lanes * lanes; first != held_) {
+    if (const std::size_t first = group / 32 * 32; first != held_) {
       draw_(RandomPlaces::every(group_values, coding_.rotation, coding_.first_of(first)), rows_);
       held_ = first;
     }
-    return rows_.of(group % lanes);
+    return rows_[group / 16 % 2].of(group % 16);
   }
 
  private:
-  void (*draw_)(const RandomPlaces& at, RandomRows& rows);
+  void (*draw_)(const RandomPlaces& at, RandomRows (&rows)[2]);
   const Coding& coding_;
   std::size_t held_ = ~std::size_t{0};
-  RandomRows rows_;
+  RandomRows rows_[2];
 };
 
 }  // namespace wring::inline v0::detail::block_scaled

@@ -101,38 +101,31 @@ template <int Rows, class Row> WRING_ALWAYS_INLINE void change_signs(Row* row, c
 template <class Wide, int Bytes>
 inline constexpr int rows_of_group = group_values / grid::Row<Wide, Bytes>::count;
 
-/// What a group's magnitudes become: the bits of the greatest |x|, NaN above all, before it is rotated and after.
-template <class Wide> struct Greatest {
-  using I = std::conditional_t<sizeof(Wide) == 8, i64, i32>;
-  I before, after;
-};
-
-/// A group, from x to y.
+/// A group, from x to y. Returns the bits of the greatest |y|, NaN above all; in exact arithmetic it is not less than the greatest |x|,
+/// since the squares add up to 128 times as much.
 template <int Bytes, class Wide>
-WRING_ALWAYS_INLINE void rotate(const Words4& signs, const Wide* x, Wide* y, Greatest<Wide>& greatest) {
+WRING_ALWAYS_INLINE PatternOf<Wide> rotate(const Words4& signs, const Wide* x, Wide* y) {
   using Row = grid::Row<Wide, Bytes>;
   constexpr int rows = rows_of_group<Wide, Bytes>;
   Row row[rows];
-  GreatestOfRows<Wide, Bytes> before, after;
 #if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
   for (int r = 0; r < rows; ++r) {
     grid::prefetch(x + r * Row::count + 2 * block_values);
     load(row[r], x + r * Row::count);
-    before.take(row[r]);
   }
-  greatest.before = before.lane();
   change_signs<rows>(row, signs);
   butterflies<rows>(row);
+  GreatestOfRows<Wide, Bytes> greatest;
 #if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
   for (int r = 0; r < rows; ++r) {
-    after.take(row[r]);
+    greatest.take(row[r]);
     store(y + r * Row::count, row[r]);
   }
-  greatest.after = after.lane();
+  return greatest.lane();
 }
 
 /// Back, in place.

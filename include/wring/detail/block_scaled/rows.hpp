@@ -64,10 +64,13 @@ template <class I, int Bytes> WRING_ALWAYS_INLINE I greatest_lane(const grid::La
   return lane[0];
 }
 
+/// The bits of a float or double.
+template <class Wide> using PatternOf = std::conditional_t<sizeof(Wide) == 8, i64, i32>;
+
 /// The bits of the greatest |x| in some rows, NaN above all.
 template <class Wide, int Bytes> class GreatestOfRows {
  public:
-  using I = std::conditional_t<sizeof(Wide) == 8, i64, i32>;
+  using I = PatternOf<Wide>;
 
   WRING_ALWAYS_INLINE void take(const Row<Wide, Bytes>& row) {
     Row<I, Bytes> bits;

@@ -59,9 +59,9 @@ WRING_ALWAYS_INLINE bool draw_floats(const float* x, const RandomRows& rows, flo
 }
 #endif
 
-/// What draws need, as this machine does it fastest: random numbers for 16 places at a time, and a group of floats, or nullptr.
+/// What draws need, as this machine does it fastest: random numbers for 32 places at a time, and a group of floats, or nullptr.
 struct DrawKernels {
-  void (*rows)(const RandomPlaces& at, RandomRows& rows);
+  void (*rows)(const RandomPlaces& at, RandomRows (&rows)[2]);
   bool (*floats)(const float* x, const RandomRows& rows, float step, float inverse, float* y);
 };
 inline DrawKernels best_draw_kernels() {
@@ -124,24 +124,26 @@ template <class T> struct ShapeBlock {
 
   /// Draws belong to places in the tensor, wherever pieces begin.
   void draw(const T* x, std::size_t begin, std::size_t m, T* shaped) const {
+    constexpr std::size_t pair_values = 2 * group_values;
     for (std::size_t i = 0; i < m;) {
-      const std::uint64_t place = shape.first + begin + i, group = place / group_values * group_values;
-      const std::size_t in_group = static_cast<std::size_t>(place - group),
-                        count = std::min(group_values - in_group, m - i);
-      RandomRows rows;
-      shape.kernels.rows(RandomPlaces::indices(shape.random, group), rows);
-      if (count == group_values && draw_quickly(x + i, rows, shaped + i)) {
-        i += count;
-        continue;
-      }
-      std::uint16_t draws[group_values];
-      for (std::size_t k = 0; k < group_values / 2; ++k) {
-        const std::uint32_t word = rows.row[k / lanes][k % lanes];
-        draws[k] = static_cast<std::uint16_t>(word);
-        draws[k + group_values / 2] = static_cast<std::uint16_t>(word >> 16);
-      }
-      for (std::size_t k = 0; k < count; ++k) shaped[i + k] = drawn(x[i + k], draws[in_group + k]);
+      const std::uint64_t place = shape.first + begin + i, pair = place / pair_values * pair_values;
+      const auto in_pair = static_cast<std::size_t>(place - pair);
+      const std::size_t count = std::min(pair_values - in_pair, m - i);
+      RandomRows rows[2];
+      shape.kernels.rows(RandomPlaces::indices(shape.random, pair, group_values), rows);
+      if (count < pair_values || !draw_quickly(x + i, rows[0], shaped + i) ||
+          !draw_quickly(x + i + group_values, rows[1], shaped + i + group_values))
+        draw_one_by_one(x + i, in_pair, count, rows, shaped + i);
       i += count;
+    }
+  }
+
+  void draw_one_by_one(const T* x, std::size_t in_pair, std::size_t count, const RandomRows (&rows)[2],
+                       T* shaped) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t k = (in_pair + i) % group_values;
+      const std::uint32_t word = rows[(in_pair + i) / group_values].row[k / lanes % 4][k % lanes];
+      shaped[i] = drawn(x[i], (k < group_values / 2 ? word : word >> 16) & 0xffff);
     }
   }
 
