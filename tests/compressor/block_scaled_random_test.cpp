@@ -207,3 +207,14 @@ TEST_CASE("BlockScaled: groups that cannot be rotated arrive all the same", "[co
     if (i != 5) REQUIRE(std::fabs(y[i] - x[i]) < 0.02f);
   for (std::size_t i = 256; i < 512; ++i) REQUIRE(std::fabs(y[i] - x[i]) < 0.1f);
 }
+
+TEST_CASE("BlockScaled: groups are not rotated from 2^100 on", "[compressor][block_scaled]") {
+  const BlockScaled<float, 8> codec({.rounding = {}, .rotation = RandomRotation{1}});
+  const float below = std::nextafter(0x1p100f, 0.f);
+  std::vector<float> x(512);
+  x[7] = 0x1p100f, x[128 + 7] = below;
+  std::fill_n(x.begin() + 256, 128, below), std::fill_n(x.begin() + 384, 128, -0x1p100f);
+  const auto piece = encoded(codec, x);
+  for (const auto& [group, marked] : {std::pair{0, true}, {1, false}, {2, false}, {3, true}})
+    CHECK((std::to_integer<unsigned>(piece[2 * static_cast<std::size_t>(group) + 1]) >= 0x80) == marked);
+}
