@@ -189,6 +189,8 @@ TEST_CASE("Gradient refuses options that are out of range, and has no step witho
                   InvalidArgument);
   codec.prepare({.total = 5, .max_abs = 0, .allowed_error = {}, .measured = true});  // nothing but zeros
   CHECK(codec.step());
+  CHECK_THROWS_AS(codec.prepare({.total = 5, .max_abs = 1, .allowed_error = {}}), InvalidArgument);
+  CHECK(!codec.step());  // that of the call before has gone
 }
 
 TEST_CASE("Gradient leaves values as they are that are below all steps", "[compressor][gradient]") {

@@ -94,6 +94,7 @@ template <FloatElement T> class Gradient {
 
   /// Throws InvalidArgument where there is neither a bound nor a survey, or where options are out of range; BoundUnattainable as Grid does.
   void prepare(const Agreed& agreed) {
+    entropy_.grid_.prepared_ = false;
     expect_options();
     const bool packed =
         options_.form == Form::packed || (options_.form == Form::automatic && agreed.wire_speed > fast_link);
