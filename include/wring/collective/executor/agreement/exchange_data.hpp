@@ -45,7 +45,7 @@ class MagnitudeTable final : public ExchangeData {
   }
   std::vector<Magnitudes> entries_;
 };
-static_assert(std::is_trivially_copyable_v<Magnitudes>);
+static_assert(sizeof(Magnitudes) == 64 && std::is_trivially_copyable_v<Magnitudes>);
 
 /// Everybody's data: one run of bytes per rank, gathered on the way. Ranks that have nothing to say stay empty.
 class Contributions final : public ExchangeData {
