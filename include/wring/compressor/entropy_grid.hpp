@@ -19,8 +19,8 @@ namespace wring::inline v0 {
 /// of its own for each chunk of 32768, whichever is smaller: near the entropy of the quanta, and below it where their scale varies from place to place, as in gradients. Beyond 8 bits tables are
 /// coarse, and it takes up to 0.7 bits more.
 ///
-/// Pieces are combined by decoding them to integers, adding and coding again. Cost on one core with AVX-512: 1.2 to 2 GB/s of floats to
-/// encode, 2 to 2.9 to decode; for slow links. Scratch memory: three Grid pieces. Hosts only.
+/// Pieces are combined by decoding them to integers, adding and coding again. Cost on one core with AVX-512: 1.2 to 2.2 GB/s of floats to
+/// encode, 2.3 to 3 to decode; for slow links. Scratch memory: three Grid pieces. Hosts only.
 template <FloatElement T> class EntropyGrid {
  public:
   using value_type = T;

@@ -22,7 +22,7 @@ namespace wring::inline v0 {
 /// 64-bit integers adds them: the MPI library's own allreduce (`Native`), or any algorithm of this library.
 ///
 /// Step, bound and bits of the result are those of `Grid` with the same options, on every path, as long as Grid's quanta are
-/// integers; where it would send elements as they are, BoundUnattainable. All fields of a tensor have the same width, 1 + log2(p max|x| / D)
+/// integers; where it would send elements as they are, BoundUnattainable. All fields of a tensor have the same width, 1 + log2(2 p max|x| / D)
 /// bits, so that it pays for loose bounds on up to a few hundred ranks; Grid, which looks at each block, is smaller where
 /// magnitudes differ from place to place. The size is known as soon as the ranks have agreed.
 ///
