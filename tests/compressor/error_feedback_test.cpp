@@ -512,6 +512,26 @@ TEST_CASE("feedback: residuals in 8 bits are right on average", "[compressor][fe
   CHECK_THROWS_AS(full.restore(saved), InvalidArgument);
 }
 
+TEST_CASE("feedback: residuals in 8 bits are rounded alike where ranks hold the same sum, for own values not",
+          "[compressor][feedback]") {
+  constexpr std::size_t n = 200;
+  const std::vector<double> values = real_numbers<double>(n, 3, 0.5);
+  const auto residuals = [&](int rank, Phase phase) {
+    FeedbackState<double> state(ResidualStorage::eight_bits);
+    const Whole inner;
+    ErrorFeedback<Whole> codec(inner, state);
+    std::vector<std::byte> bytes(8 * n), scratch(codec.scratch_bytes(n));
+    codec.open({.rank = rank, .ranks = 2, .total = n, .count = n});
+    codec.compress(Exec{}, std::span<const double>(values), bytes,
+                   Context{.phase = phase, .rank = rank, .count = n, .total = n, .scratch = scratch});
+    codec.close(true);
+    return state.residuals();
+  };
+  CHECK(residuals(0, Phase::hop) == residuals(1, Phase::hop));
+  CHECK(residuals(0, Phase::own) == residuals(0, Phase::own));
+  CHECK(residuals(0, Phase::own) != residuals(1, Phase::own));
+}
+
 TEST_CASE("feedback: residuals in 8 bits give one answer and keep the bound", "[compressor][feedback]") {
   for (const AnyAlgorithm& algorithm : all_algorithms(6)) {
     FeedbackTeam<Grid<double>> team(6, algorithm, mean, {}, ResidualStorage::eight_bits);

@@ -119,7 +119,8 @@ class ErrorFeedback : public detail::feedback::Abilities<Inner, ErrorFeedback<In
   /// What other ways of moving the tensor have left is owed to this one's first encodings.
   template <class Exec> void begin(const Exec& exec, std::uint64_t inputs) {
     if constexpr (!lossless) {
-      tensor_->template gather<T>(exec, *residuals_, memory_->eight_bits, item_);
+      tensor_->template gather<T>(exec, *residuals_, memory_->eight_bits,
+                                  {.rank = memory_->rank, .item = item_});
       next_ = detail::Hasher().add(tensor_->past).add(inputs).value();
     }
   }
@@ -331,14 +332,8 @@ class ErrorFeedback : public detail::feedback::Abilities<Inner, ErrorFeedback<In
 
   template <class Exec> void store(const Exec& exec, const Owed& owed, const Context& context) {
     if (!memory_->eight_bits) return;
-    const std::uint64_t step = tensor_->steps;
-    detail::feedback::pack<T>(exec, {owed.values.data(),
-                                     owed.place.codes,
-                                     owed.place.scales,
-                                     context.count,
-                                     context.first,
-                                     {detail::low_word(step), detail::high_word(step)},
-                                     static_cast<std::uint32_t>(context.item),
+    detail::feedback::pack<T>(exec, {owed.values.data(), owed.place.codes, owed.place.scales, context.count,
+                                     context.first, detail::feedback::residual_draws(context, tensor_->steps),
                                      static_cast<std::uint32_t>(context.encoding)});
   }
 

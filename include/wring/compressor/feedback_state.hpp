@@ -20,7 +20,8 @@ template <class Inner, class Space> class ErrorFeedback;
 
 /// How residuals are kept. `eight_bits`: in groups of 128 with a scale each, 1.03 bytes a value (1.06 for double). They are rounded at
 /// random by up to a 127th of the greatest in their group, so that what storing them loses is zero on average, but not made good: the sum of
-/// T results is off by about sqrt(T) such roundings more. Ranks that encode the same sum round alike. Groups whose greatest is below
+/// T results is off by about sqrt(T) such roundings more. Ranks that encode the same sum round alike; own values are
+/// rounded by other draws on each rank. Groups whose greatest is below
 /// 127 * 2^-116 are zeros.
 enum class ResidualStorage { full, eight_bits };
 

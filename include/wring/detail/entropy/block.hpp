@@ -89,7 +89,8 @@ class Reader {
   bool failed() const { return failed_; }
   std::size_t left() const { return static_cast<std::size_t>(at_ - begin_); }
 
-  /// Takes `words` words, the first of which is the one at the returned address. Where there are not as many, that of some others.
+  /// Takes `words` words, the first of which is the one at the returned address. Where there are not as many, that of some others, and
+  /// what lies there may be read as if there were: 64 bytes behind the words are the states' own.
   const std::byte* take(std::size_t words) {
     if (left() < 2 * words) {
       failed_ = true;

@@ -10,6 +10,7 @@
 #include <span>
 #include <type_traits>
 
+#include <wring/compressor/concept.hpp>
 #include <wring/detail/convert.hpp>
 #include <wring/detail/random/philox.hpp>
 #include <wring/detail/spaces.hpp>
@@ -103,9 +104,15 @@ template <class T> struct PayBack {
 };
 
 /// Residuals in 8 bits: groups of 128 with a scale, the greatest magnitude by 127. Rounded at random, so that what is lost is zero on
-/// average: upwards with the probability of the remainder. The random numbers depend on step, tensor, encoding and index alone: the
-/// same on all ranks that encode the same sum. Groups with a scale below 2^-116 are zeros.
+/// average: upwards with the probability of the remainder. Draws are those of the encoding: the same on all ranks that encode the same
+/// sum, for own values other ones on each. Groups with a scale below 2^-116 are zeros.
 inline constexpr std::size_t residual_group = 128;
+
+/// The draws of an encoding in the operation `step` of its tensor.
+inline RandomStream residual_draws(Context context, std::uint64_t step) {
+  context.step = step;
+  return RandomStream::of_encoding(0, Purpose::residuals, context);
+}
 
 template <class T> struct ExpandResiduals {
   using Wide = typename FloatTraits<T>::Wide;
@@ -123,8 +130,8 @@ template <class T> struct PackResiduals {
   std::int8_t* codes;
   Wide* scales;
   std::size_t count, first;  ///< of the values; where they begin in the tensor
-  RandomKey key;
-  std::uint32_t item, encoding;
+  RandomStream draws;
+  std::uint32_t encoding;
 
   KOKKOS_FUNCTION void operator()(std::size_t group) const {
     const std::size_t begin = group * residual_group,
@@ -136,8 +143,7 @@ template <class T> struct PackResiduals {
     Words4 words{};
     for (std::size_t i = begin; i < end; ++i) {
       const std::uint64_t at = first + i;
-      if (i == begin || at % 4 == 0)
-        words = philox({{low_word(at / 4), high_word(at / 4), encoding, item}}, key);
+      if (i == begin || at % 4 == 0) words = draws.words(at / 4, encoding);
       codes[i] = scale < least ? std::int8_t(0) : rounded(owed[i] / scale, words.word[at % 4]);
     }
   }

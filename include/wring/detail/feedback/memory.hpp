@@ -35,9 +35,10 @@ template <class Wide, class Space> struct Tensor {
 
   /// What a course takes over from the others, now that operations move the tensor so. Nothing is owed twice, and no memory stays behind.
   template <class T, class Exec>
-  void gather(const Exec& exec, Course& to, bool eight_bits, std::size_t item) {
+  void gather(const Exec& exec, Course& to, bool eight_bits, const Context& context) {
     for (auto& [key, course] : courses)
-      if (to.takes_from(course)) to.template take<T>(exec, course, eight_bits, {steps, item});
+      if (to.takes_from(course))
+        to.template take<T>(exec, course, eight_bits, residual_draws(context, steps));
     std::erase_if(courses, [&](const auto& entry) { return &entry.second != &to && entry.second.empty(); });
   }
 

@@ -13,6 +13,7 @@
 
 #include <wring/compressor/concept.hpp>
 #include <wring/detail/feedback/kernels.hpp>
+#include <wring/detail/random/philox.hpp>
 #include <wring/detail/sentence.hpp>
 #include <wring/error.hpp>
 
@@ -35,11 +36,8 @@ template <class Wide, class Space> struct Run {
   bool empty() const { return full.extent(0) == 0 && codes.extent(0) == 0; }
 };
 
-/// Which random numbers round residuals of 8 bits.
-struct Draw {
-  std::uint64_t step = 0;
-  std::size_t item = 0;
-};
+/// The number of an encoding that no operation has: carried residuals are rounded by draws of their own.
+inline constexpr std::uint32_t first_carried = 1u << 16;
 
 /// The residuals of one course (see Opening::course), by number of encoding.
 template <class Wide, class Space> class Residuals {
@@ -108,14 +106,15 @@ template <class Wide, class Space> class Residuals {
 
   /// Takes over what this rank alone owes there: it is owed to the first encoding here. Synchronises.
   template <class T, class Exec>
-  void take(const Exec& exec, Residuals& other, bool eight_bits, const Draw& draw) {
+  void take(const Exec& exec, Residuals& other, bool eight_bits, const RandomStream& draws) {
     for (std::size_t k = 0; k < std::min(other.alone, other.runs.size()); ++k) {
       if (other.runs[k].empty()) continue;
       if (runs.empty()) runs.resize(1);
       if (runs[0].empty() && first == other.first && count == other.count && begins() == other.begins())
         runs[0] = std::move(other.runs[k]);
       else
-        add<T>(exec, other.values(k), other.first - first, eight_bits, draw, ~static_cast<std::uint32_t>(k));
+        add<T>(exec, other.values(k), other.first - first, eight_bits, draws,
+               first_carried + static_cast<std::uint32_t>(k));
       other.runs[k] = {};
     }
   }
@@ -162,8 +161,8 @@ template <class Wide, class Space> class Residuals {
   /// Adds to what is owed to the first encoding, from the value `at` here on. `encoding`: none that operations have, whose draws this is
   /// to have nothing to do with.
   template <class T, class Exec>
-  void add(const Exec& exec, const std::vector<Wide>& more, std::size_t at, bool eight_bits, const Draw& draw,
-           std::uint32_t encoding) {
+  void add(const Exec& exec, const std::vector<Wide>& more, std::size_t at, bool eight_bits,
+           const RandomStream& draws, std::uint32_t encoding) {
     std::vector<Wide> sums = runs[0].empty() ? std::vector<Wide>(count) : values(0);
     for (std::size_t i = 0; i < more.size(); ++i) sums[at + i] += more[i];
     const Kokkos::View<const Wide*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(sums.data(), count);
@@ -172,14 +171,9 @@ template <class Wide, class Space> class Residuals {
     if (!eight_bits) return Kokkos::deep_copy(runs[0].full, all);
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       const std::size_t begin = parts_[p].begin;
-      pack<T>(exec, {all.data() + begin,
-                     runs[0].codes.data() + begin,
-                     runs[0].scales.data() + parts_[p].group,
-                     end_of(p) - begin,
-                     first + begin,
-                     {low_word(draw.step), high_word(draw.step)},
-                     static_cast<std::uint32_t>(draw.item),
-                     encoding});
+      pack<T>(exec,
+              {all.data() + begin, runs[0].codes.data() + begin, runs[0].scales.data() + parts_[p].group,
+               end_of(p) - begin, first + begin, draws, encoding});
     }
     exec.fence("wring::feedback");
   }

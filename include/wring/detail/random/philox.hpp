@@ -54,7 +54,7 @@ KOKKOS_INLINE_FUNCTION constexpr std::uint32_t high_word(std::uint64_t x) {
 }
 
 /// What random numbers are for: numbers for one purpose have nothing to do with those for another.
-enum class Purpose : std::uint32_t { rounding, rotation };
+enum class Purpose : std::uint32_t { rounding, rotation, residuals };
 
 /// Where in an operation random numbers are needed: a key of one encoding, made by Philox itself, and the tensor's place in its group.
 class RandomStream {
