@@ -231,6 +231,22 @@ TEST_CASE("Gradient refuses options that are out of range, and has no step witho
   CHECK(!codec.step());  // that of the call before has gone
 }
 
+TEST_CASE("Gradient names the bound that was asked for, where it cannot be kept", "[compressor][gradient]") {
+  const Agreed agreed{.ranks = 3, .total = 5, .max_abs = 4, .allowed_error = 1e-3, .measured = true};
+  const auto refusal = [&](Rounding rounding) -> std::string {
+    try {
+      Gradient<half_t>({.rounding = rounding}).prepare(agreed);
+    } catch (const BoundUnattainable& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refusal(NearestRounding{}).starts_with("Grid<half_t>: an error of 0.001 "));
+  CHECK(refusal(StochasticRounding{1})
+            .starts_with("Gradient: stochastic rounding takes half of the bound of 0.001: Grid<half_t>: an "
+                         "error of 0.0005 "));
+}
+
 TEST_CASE("Gradient leaves values as they are that are below all steps", "[compressor][gradient]") {
   std::vector<double> x(100, 0);
   x[3] = 5e-324, x[70] = -5e-324;

@@ -190,11 +190,17 @@ template <FloatElement T> class Gradient {
   /// Drawn values may be a whole step off, which is what is promised for half the bound.
   void prepare_for_bound(Agreed agreed) {
     if (!draws()) return entropy_.prepare(agreed);
+    const double error = *agreed.allowed_error;
     *agreed.allowed_error /= 2;
-    entropy_.prepare(agreed);
-    if (!step() || agreed.max_abs == 0) return;
-    agreed.max_abs = drawn_max(agreed.max_abs, *step());
-    entropy_.prepare(agreed);
+    try {
+      entropy_.prepare(agreed);
+      if (!step() || agreed.max_abs == 0) return;
+      agreed.max_abs = drawn_max(agreed.max_abs, *step());
+      entropy_.prepare(agreed);
+    } catch (const BoundUnattainable& refusal) {
+      throw BoundUnattainable(fmt::format("Gradient: stochastic rounding takes half of the bound of {:g}: {}",
+                                          error, refusal.what()));
+    }
   }
 
   void prepare_for_target(const Agreed& agreed) {
