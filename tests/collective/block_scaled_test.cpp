@@ -90,6 +90,35 @@ TEST_CASE("block scaled: a sum over steps is right on average", "[collective]") 
   for (std::size_t i = 0; i < 512; ++i) REQUIRE(std::fabs(mean[i] - exact[i]) <= 5 * deviation);
 }
 
+// Ranks that drew alike would round equal values alike: their mean would be as far off as one of them.
+TEST_CASE("block scaled: equal values on all ranks are rounded apart", "[collective]") {
+  using Codec = BlockScaled<float, 3>;
+  constexpr int ranks = 8;
+  constexpr std::size_t n = 16384;
+  const std::vector<float> x = real_numbers<float>(n, 3);
+  const auto squares = [&](const std::vector<float>& y) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += (y[i] - x[i]) * static_cast<double>(y[i] - x[i]);
+    return sum;
+  };
+  Call<Codec> call{.codec = Codec({.rounding = wring::StochasticRounding{1}})};
+  call.options.ride_along_bytes = 0;
+  call.collective = wring::Collective::broadcast;
+  const auto alone = collect(wring::Direct{}, call, PerRank<float>(ranks, x));  // one encoding
+  REQUIRE(all_ok(alone.outcomes));
+  call.collective = wring::Collective::reduce_scatter,
+  call.counts = std::vector<std::size_t>(ranks, n / ranks);
+  call.options.operation = wring::mean;
+  const auto got = collect(wring::Direct{}, call, PerRank<float>(ranks, x));
+  REQUIRE(all_ok(got.outcomes));
+  std::vector<float> mean;
+  for (const auto& part : got.results) mean.insert(mean.end(), part.begin(), part.end());
+  REQUIRE(mean.size() == n);
+  // Seven errors of an eighth each: 7/64 of the squares where they are apart, 49/64 where they are alike.
+  CHECK(squares(mean) < squares(alone.results[0]) / 4);
+  CHECK(squares(mean) > 0);
+}
+
 TEST_CASE("block scaled: 4 bits are an eighth of the bytes and a little more", "[collective]") {
   Call<BlockScaled<float, 4>> call;
   call.options.ride_along_bytes = 0;
