@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Nothing, very little, and just beside the sizes of blocks: every compressor, algorithm and collective.
+#include <wring/compressor/block_scaled.hpp>
 #include <wring/compressor/cast.hpp>
+#include <wring/compressor/entropy_grid.hpp>
+#include <wring/compressor/gradient.hpp>
 #include <wring/compressor/grid.hpp>
+#include <wring/compressor/lossless.hpp>
+#include <wring/compressor/packed_words.hpp>
+#include <wring/compressor/threshold.hpp>
+#include <wring/compressor/top_k.hpp>
 
 #include "cases/compressors.hpp"
 
@@ -158,4 +165,11 @@ TEST_CASE("the greatest compressed size is counted in 64 bits, never decreases, 
   greatest_size_is_64_bit(wring::Grid<float>{}, 4);
   greatest_size_is_64_bit(wring::Cast<wring::half_t, double>{}, 2);
   greatest_size_is_64_bit(wring::Cast<wring::bhalf_t>{}, 2);
+  greatest_size_is_64_bit(wring::Lossless<double>{}, 8);
+  greatest_size_is_64_bit(wring::TopK<float>({.ratio = 1}), 4);
+  greatest_size_is_64_bit(wring::Threshold<float>{}, 4);
+  greatest_size_is_64_bit(wring::BlockScaled<float, 8>{}, 1);
+  greatest_size_is_64_bit(wring::PackedWords<double>{}, 8);
+  greatest_size_is_64_bit(wring::EntropyGrid<float>{}, 4);
+  greatest_size_is_64_bit(wring::Gradient<float>{}, 4);
 }

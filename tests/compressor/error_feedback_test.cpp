@@ -779,6 +779,34 @@ TEST_CASE("feedback: tensors of a group with compressors of their own", "[compre
   CHECK(states[0].steps(1) == 5);
 }
 
+// As buckets do whose order changes once a first step has shown it.
+TEST_CASE("feedback: tensors of a group that have changed places are refused until the state is reset",
+          "[compressor][feedback]") {
+  using Codec = ErrorFeedback<Grid<double>>;
+  InProcess world(3);
+  std::deque<FeedbackState<double>> states(3);
+  std::deque<Allreduce<Codec, InProcessTransport, Ring>> ops;
+  for (int r = 0; r < 3; ++r)
+    ops.emplace_back(Codec({}, states[static_cast<std::size_t>(r)]), world.link(r), Ring{});
+  PerRank<double> a = inputs_of<double>(3, 700, 1), b = inputs_of<double>(3, 900, 2);
+  const auto step = [&](bool swapped) {
+    return on_all_ranks(world, [&](int rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      const Values<double> first(a[r].data(), a[r].size()), second(b[r].data(), b[r].size());
+      return ops[r].start(Exec{}, group(item(swapped ? second : first, absolute(0.1)),
+                                        item(swapped ? first : second, absolute(0.1))));
+    });
+  };
+  REQUIRE(all_ok(step(false)));
+  const auto refused = step(true);
+  INFO(describe(refused));
+  CHECK(all_failed(refused, Cause::argument));
+  CHECK(refused[0].text.find("reset()") != std::string::npos);
+  CHECK(all_ok(step(false)));
+  for (auto& state : states) state.reset();
+  CHECK(all_ok(step(true)));
+}
+
 // ---- the state ----
 
 TEST_CASE("feedback: states of two runs do not mix", "[compressor][feedback]") {
