@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <new>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -130,6 +132,24 @@ long later_allocations(const Codec& codec, const Algorithm& algorithm, int ranks
   return Repeated(ranks, start).later_allocations(polled);
 }
 
+/// A bounded compressor of a user's own, which sends values as they are.
+struct Copied {
+  using value_type = float;
+  wring::Identity identity() const { return {.name = "copied", .version = 1, .options = {}}; }
+  std::size_t max_compressed_bytes(std::size_t n) const { return n * sizeof(float); }
+  double error(double max_abs) const { return 0x1p-24 * max_abs; }
+  template <class E> std::size_t compress(const E&, std::span<const float> values, std::span<std::byte> bytes,
+                                          const wring::Context&) const {
+    std::memcpy(bytes.data(), values.data(), values.size_bytes());
+    return values.size_bytes();
+  }
+  template <class E> void decompress(const E&, std::span<const std::byte> bytes, std::span<float> values,
+                                     const wring::Context&) const {
+    std::memcpy(values.data(), bytes.data(), values.size_bytes());
+  }
+};
+static_assert(wring::BoundedCompressor<Copied> && !wring::LosslessCompressor<Copied>);
+
 /// A group of three tensors, one of them with a compressor of its own, then the other collectives, with `Grid`.
 template <class Schedule> void check_others(const Schedule& schedule, wring::Bound bound) {
   constexpr int ranks = 4;
@@ -198,6 +218,7 @@ TEST_CASE("a repeated operation allocates nothing", "[collective][steady]") {
                               wring::absolute(0.1)) == 0);
     CHECK(later_allocations(wring::Cast<wring::half_t>{}, wring::Automatic{}, ranks, n, averaged,
                             std::nullopt) == 0);
+    CHECK(later_allocations(Copied{}, wring::Ring{}, ranks, n, plain, wring::absolute(1)) == 0);
   }
   Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
 }

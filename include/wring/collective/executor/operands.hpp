@@ -57,6 +57,7 @@ template <class Codec, class Link, class Exec> class Operands {
 
   /// Turns operands into the tensors of the operation. What is wrong with them is left in the job's failure.
   void take(std::span<const Operand<Codec>> operands, int rank, int ranks) {
+    for (auto& t : s_.tensors) allowed_.push_back(std::move(t.allowed));
     s_.tensors.clear(), results_.clear(), job_.counts.clear(), occupied_.clear();
     for (const auto& operand : operands) add(operand, rank, ranks);
     check_apart();
@@ -103,6 +104,7 @@ template <class Codec, class Link, class Exec> class Operands {
 
   void add(const Operand<Codec>& o, int rank, int ranks) {
     Tensor<Codec> tensor;
+    if (!allowed_.empty()) tensor.allowed = std::move(allowed_.back()), allowed_.pop_back();
     tensor.bound = o.bound;
     if (o.codec) tensor.codec.emplace(*o.codec), tensor.codec_hash = o.codec_hash;
     check_adaptors(o);
@@ -279,6 +281,7 @@ template <class Codec, class Link, class Exec> class Operands {
   Job& job_;
   std::vector<Result> results_;
   std::vector<Occupied> occupied_;
+  std::vector<std::vector<double>> allowed_;  ///< of earlier tensors: memory for the next
 };
 
 }  // namespace wring::inline v0::detail
