@@ -22,9 +22,12 @@
 #include <wring/collective.hpp>
 #include <wring/collective/timeline.hpp>
 #include <wring/compressor/cast.hpp>
+#include <wring/compressor/error_feedback.hpp>
 #include <wring/compressor/grid.hpp>
 #include <wring/compressor/none.hpp>
+#include <wring/compressor/packed_words.hpp>
 #include <wring/transport/in_process.hpp>
+#include <wring/view/scaled.hpp>
 
 #include "support/algorithms.hpp"
 #include "support/executors.hpp"
@@ -220,6 +223,56 @@ TEST_CASE("a repeated operation allocates nothing", "[collective][steady]") {
                             std::nullopt) == 0);
     CHECK(later_allocations(Copied{}, wring::Ring{}, ranks, n, plain, wring::absolute(1)) == 0);
   }
+  Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
+}
+
+TEST_CASE("a call of a compressor allocates nothing, in one thread or several", "[collective][steady]") {
+  constexpr std::size_t n = 200000;  // more than one thread gets something to do
+  const View values = filled(n, 0);
+  const std::span<float> x(values.data(), n);
+  wring::Grid<float> codec;
+  codec.prepare({.ranks = 2, .total = n, .max_abs = 6, .allowed_error = 0.1, .measured = true});
+  std::vector<std::byte> bytes(codec.max_compressed_bytes(n)), sum(codec.max_combined_bytes(n, 2));
+  const wring::Context context{.ranks = 2, .count = n, .total = n};
+  long before = 0;
+  for (int call = 0; call < 3; ++call) {
+    if (call == 1) before = allocations;
+    const std::size_t size = codec.compress(Exec{}, std::span<const float>(x), bytes, context);
+    const std::span<const std::byte> piece(bytes.data(), size);
+    const std::size_t combined = codec.combine(Exec{}, piece, piece, sum, context);
+    codec.decompress(Exec{}, std::span<const std::byte>(sum.data(), combined), x, context);
+    for (float& v : x) v /= 2;
+  }
+  CHECK(allocations == before);
+}
+
+TEST_CASE("what looks at all values, in one thread or several, allocates nothing", "[collective][steady]") {
+  Kokkos::Tools::Experimental::set_allocate_data_callback(count_allocation);
+  constexpr int ranks = 4;
+  constexpr std::size_t n = 200000;
+  const wring::Options mean{.operation = wring::mean, .segment_bytes = std::size_t{1} << 22};
+  const wring::Bound bound = wring::absolute(0.1);
+  CHECK(later_allocations(wring::PackedWords<float>{}, wring::Ring{}, ranks, n, mean, bound) == 0);
+
+  using Remembering = wring::ErrorFeedback<wring::Grid<float>>;
+  InProcess world(ranks, without_copies);
+  std::deque<wring::FeedbackState<float>> states;
+  std::deque<wring::Allreduce<Remembering, InProcessTransport, wring::Ring>> remembering;
+  std::deque<wring::Allreduce<wring::Grid<float>, InProcessTransport, wring::Ring>> sums;
+  std::vector<View> data, scales;
+  for (int r = 0; r < ranks; ++r) {
+    states.emplace_back(wring::ResidualStorage::eight_bits);
+    remembering.emplace_back(Remembering({}, states.back()), world.link(r), wring::Ring{}, mean);
+    sums.emplace_back(wring::Grid<float>{}, world.link(r), wring::Ring{}, mean);
+    data.push_back(filled(n, r)), scales.push_back(View("scales", n));
+    Kokkos::deep_copy(scales.back(), 2.0f);
+  }
+  const auto remember = [&](std::size_t r) { return remembering[r].start(Exec{}, data[r], bound); };
+  const auto divide = [&](std::size_t r) {
+    return sums[r].start(Exec{}, wring::scaled(data[r], scales[r]), bound);
+  };
+  CHECK(Repeated(ranks, remember).later_allocations() == 0);
+  CHECK(Repeated(ranks, divide).later_allocations() == 0);
   Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
 }
 

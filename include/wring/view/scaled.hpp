@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <wring/detail/mix.hpp>
+#include <wring/detail/reduce.hpp>
 #include <wring/detail/value_kernels.hpp>
 #include <wring/narrow.hpp>
 #include <wring/view/adaptor.hpp>
@@ -118,11 +119,12 @@ template <class T> struct Scales {
 };
 
 /// quotients[i] = x[i] / scale[i]; counts finite elements whose quotient is not. `quotients` may be x.
-template <class T> struct DivideByScale {
+template <class T> struct DivideByScale : SumOf<std::size_t> {
   using Wide = typename ScaleOf<T>::type;
   const T* x;
   Scales<T> scale;
   T* quotients;
+  DivideByScale(const T* values, const Scales<T>& scales, T* to) : x(values), scale(scales), quotients(to) {}
 
   KOKKOS_FUNCTION void operator()(std::size_t i, std::size_t& overflows) const {
     const Wide wide = widen(x[i]);
@@ -163,23 +165,13 @@ template <class T> struct MultiplyByScale {
 /// Of the scales of elements of T.
 template <class T, class Exec>
 ScaleSummary inspect_scales(const Exec& exec, std::span<const typename ScaleOf<T>::type> scale) {
-  ScaleSummary summary;
-  if (scale.empty()) return summary;
-  Kokkos::parallel_reduce("wring::scales",
-                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, scale.size()),
-                          InspectScales<T>{scale.data()}, summary);
-  return summary;
+  return reduce("wring::scales", exec, scale.size(), InspectScales<T>{scale.data()});
 }
 
 /// Returns how many finite elements have no finite quotient.
 template <class T, class Exec>
 std::size_t divide_by_scale(const Exec& exec, const T* x, const Scales<T>& scale, std::span<T> quotients) {
-  std::size_t overflows = 0;
-  if (quotients.empty()) return overflows;
-  Kokkos::parallel_reduce(
-      "wring::divide", Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, quotients.size()),
-      DivideByScale<T>{x, scale, quotients.data()}, overflows);
-  return overflows;
+  return reduce("wring::divide", exec, quotients.size(), DivideByScale<T>(x, scale, quotients.data()));
 }
 
 template <class T, class Exec>

@@ -20,7 +20,6 @@
 #include <wring/collective/executor/operation_state.hpp>
 #include <wring/collective/executor/segments/segments.hpp>
 #include <wring/collective/executor/shared.hpp>
-#include <wring/detail/alone.hpp>
 #include <wring/detail/hash.hpp>
 #include <wring/detail/sentence.hpp>
 
@@ -112,7 +111,6 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
         for (const auto& t : shared_.tensors) course.add(t.total);
         for (const std::size_t n : job_.counts) course.add(n);
       }
-      const std::size_t alone = encodings_alone(shared_.plan);
       for (std::size_t i = 0; i < shared_.tensors.size(); ++i) {
         auto& t = shared_.tensors[i];
         const bool part = job_.task.collective == Collective::allgather;
@@ -130,7 +128,7 @@ class Execution : public OperationState, public std::enable_shared_from_this<Exe
                        .counts = job_.counts.empty() ? std::span<const std::size_t>()
                                                      : std::span(job_.counts).subspan(i * ranks, ranks),
                        .course = course.value(),
-                       .alone = alone});
+                       .alone = shared_.alone});
         t.open = true;
       }
     }

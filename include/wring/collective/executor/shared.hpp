@@ -22,6 +22,7 @@
 #include <wring/collective/report.hpp>
 #include <wring/collective/timeline.hpp>
 #include <wring/compressor/concept.hpp>
+#include <wring/detail/alone.hpp>
 #include <wring/transport/concept.hpp>
 
 namespace wring::inline v0::detail {
@@ -76,12 +77,14 @@ template <class Codec, class Link, class Exec> struct Shared {
   std::uint64_t sequence = 0;    ///< number of the operation on its link
   std::int64_t segment = -1;     ///< the one that is moving
   std::size_t sums_of_plan = 0;  ///< that the transport makes in every segment
+  std::size_t alone = 0;         ///< Opening::alone, where the compressor remembers
   std::size_t sums_in_all = 0, sums_started = 0;
   bool sums_agreed = false;  ///< all ranks take part in the sums, or may do so
 
   void follow(const Plan& next) {
     plan = next;
     sums_of_plan = count_sums(plan);
+    if constexpr (RememberingCompressor<Codec, Exec>) alone = encodings_alone(plan);
     wide = std::any_of(plan.steps.begin(), plan.steps.end(),
                        [](const Step& step) { return step.wire == Wire::raw && step.kind != Kind::finish; });
   }

@@ -13,6 +13,7 @@
 #include <wring/compressor/concept.hpp>
 #include <wring/detail/convert.hpp>
 #include <wring/detail/random/philox.hpp>
+#include <wring/detail/reduce.hpp>
 #include <wring/detail/spaces.hpp>
 #include <wring/detail/value_kernels.hpp>
 #include <wring/narrow.hpp>
@@ -156,9 +157,10 @@ template <class T> struct PackResiduals {
   }
 };
 
-template <class T> struct GreatestMagnitude {
+template <class T> struct GreatestMagnitude : GreatestOf<typename FloatTraits<T>::Wide> {
   using Wide = typename FloatTraits<T>::Wide;
   const Wide* owed;
+  explicit GreatestMagnitude(const Wide* values) : owed(values) {}
   KOKKOS_FUNCTION void operator()(std::size_t i, Wide& greatest) const {
     const Wide magnitude = Kokkos::abs(owed[i]);
     if (magnitude > greatest) greatest = magnitude;
@@ -237,14 +239,7 @@ template <class T, class Exec> void pack(const Exec& exec, const PackResiduals<T
 
 template <class T, class Exec>
 double greatest_magnitude(const Exec& exec, std::span<const typename FloatTraits<T>::Wide> owed) {
-  using Wide = typename FloatTraits<T>::Wide;
-  if (owed.empty()) return 0;
-  Wide greatest = 0;
-  Kokkos::parallel_reduce("wring::feedback",
-                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, owed.size()),
-                          GreatestMagnitude<T>{owed.data()}, Kokkos::Max<Wide>(greatest));
-  exec.fence("wring::feedback");
-  return static_cast<double>(greatest);
+  return static_cast<double>(reduce("wring::feedback", exec, owed.size(), GreatestMagnitude<T>(owed.data())));
 }
 
 }  // namespace wring::inline v0::detail::feedback

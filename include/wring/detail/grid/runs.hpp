@@ -3,10 +3,11 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstddef>
-#include <string>
 
 #include <wring/detail/grid/layout.hpp>
+#include <wring/detail/value_kernels.hpp>
 
 /// How a piece is shared out among threads: in runs of whole chunks of 32 blocks, whose places come from a
 /// prefix sum.
@@ -27,7 +28,7 @@ struct Run {
   std::size_t first, last;
 };
 
-/// What is done with runs of blocks, its type forgotten: one parallel scan serves all that Grid does.
+/// What is done with runs of blocks, its type forgotten.
 /// `body.measure(run)` says what a run takes, `body.run(run, at)` does it and says so too. Refers to `body`.
 class RunBody {
  public:
@@ -45,40 +46,50 @@ class RunBody {
   Progress (*run_)(const void*, Run, Progress);
 };
 
-/// The scan over as many runs as there are threads.
-struct RunScan {
-  using value_type = Progress;
+/// One of the two passes over as many runs as there are threads: `parts` has what each takes, or where it begins and then what it took.
+struct RunPass {
   RunBody body;
   std::size_t blocks, unit, runs;  ///< a run begins at a multiple of `unit` blocks
+  Progress* parts;
+  bool last;
 
-  void init(Progress& p) const { p = Progress{}; }
-  void join(Progress& p, const Progress& other) const { p += other; }
   std::size_t bound(std::size_t run) const {
     const std::size_t units = (blocks + unit - 1) / unit;
     const std::size_t block = (units / runs * run + units % runs * run / runs) * unit;
     return block < blocks ? block : blocks;
   }
-  void operator()(std::size_t run, Progress& at, bool last) const {
+  void operator()(std::size_t run) const {
     const Run blocks_of_run{bound(run), bound(run + 1)};
-    at += last ? body.run(blocks_of_run, at) : body.measure(blocks_of_run);
+    parts[run] = last ? body.run(blocks_of_run, parts[run]) : body.measure(blocks_of_run);
   }
 };
 
-/// Does all blocks: in one pass on a single thread, else measured first, with the same bytes.
+/// Does all blocks: in one pass on a single thread, else measured first, with the same bytes. Kokkos' parallel scan would do, but makes
+/// strings in every call.
 template <class Exec>
 Progress for_runs(const Exec& exec, const char* label, std::size_t blocks, const RunBody& body,
                   std::size_t unit = blocks_per_chunk) {
-  const std::size_t threads = static_cast<std::size_t>(exec.concurrency());
+  constexpr std::size_t most_runs = 256;
+  const std::size_t threads = std::min(most_runs, static_cast<std::size_t>(exec.concurrency()));
   const std::size_t units = (blocks + unit - 1) / unit;
   const std::size_t runs = units < threads ? units : threads;
   if (runs <= 1) {
     exec.fence(label);  // what was submitted before must be there
     return body.run(Run{0, blocks}, Progress{});
   }
-  Progress total;
-  using Policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>;
-  Kokkos::parallel_scan(label, Policy(exec, 0, runs), RunScan{body, blocks, unit, runs}, total);
-  exec.fence(label);
+  Progress parts[most_runs], total;
+  const auto pass = [&](bool last) {
+    for_each_task(label, exec, runs * values_per_task, RunPass{body, blocks, unit, runs, parts, last});
+    exec.fence(label);
+  };
+  pass(false);
+  for (std::size_t run = 0; run < runs; ++run) {
+    const Progress begin = total;
+    total += parts[run], parts[run] = begin;
+  }
+  pass(true);
+  total = {};
+  for (std::size_t run = 0; run < runs; ++run) total += parts[run];
   return total;
 }
 

@@ -15,6 +15,7 @@
 #include <wring/collective/executor/agreement/measure_floats.hpp>
 #include <wring/collective/executor/agreement/survey.hpp>
 #include <wring/collective/executor/memory/buffers.hpp>
+#include <wring/detail/reduce.hpp>
 #include <wring/detail/value_kernels.hpp>
 #include <wring/narrow.hpp>
 
@@ -189,10 +190,11 @@ template <class T> struct MeasureValues {
   }
 };
 
-/// Counts values_per_task values per index, as 0 or 1: whether there are any that are not finite.
-template <class T> struct FindSpecialValues {
+/// Looks at values_per_task values per index: greater than 0 if there are any that are not finite.
+template <class T> struct FindSpecialValues : GreatestOf<int> {
   const T* values;
   std::size_t count;
+  FindSpecialValues(const T* x, std::size_t n) : values(x), count(n) {}
 
   KOKKOS_FUNCTION void operator()(std::size_t task, int& found) const {
     const std::size_t first = task * values_per_task;
@@ -206,21 +208,16 @@ template <class T> struct FindSpecialValues {
 
 /// Whether any value is NaN or an infinity. Synchronises.
 template <class T, class Exec> bool has_special_values(const Exec& exec, std::span<const T> values) {
-  int found = 0;
   const std::size_t tasks = (values.size() + values_per_task - 1) / values_per_task;
-  const Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>> policy(exec, 0, tasks);
-  if (tasks > 0)
-    Kokkos::parallel_reduce("wring::measure", policy, FindSpecialValues<T>{values.data(), values.size()},
-                            Kokkos::BOr<int>(found));
-  exec.fence("wring::measure");
-  return found != 0;
+  return reduce("wring::measure", exec, tasks, FindSpecialValues<T>(values.data(), values.size()), 1) != 0;
 }
 
 /// Adds up numbers for values at equal distances, each with its place.
-template <class T> struct SampleValues {
+template <class T> struct SampleValues : SumOf<std::uint32_t> {
   static constexpr std::size_t most = 256;
   const T* values;
   std::size_t stride;
+  SampleValues(const T* x, std::size_t apart) : values(x), stride(apart) {}
 
   KOKKOS_FUNCTION void operator()(std::size_t k, std::uint32_t& sum) const {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(values + k * stride);
@@ -237,13 +234,7 @@ template <class T> struct SampleValues {
 template <class T, class Exec> std::uint32_t sample(const Exec& exec, std::span<const T> values) {
   const std::size_t stride = std::max<std::size_t>(1, values.size() / SampleValues<T>::most);
   const std::size_t count = std::min(values.size(), SampleValues<T>::most);
-  std::uint32_t sum = 0;
-  if (count > 0)
-    Kokkos::parallel_reduce("wring::measure",
-                            Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::size_t>>(exec, 0, count),
-                            SampleValues<T>{values.data(), stride}, sum);
-  exec.fence("wring::measure");
-  return sum;
+  return reduce("wring::measure", exec, count, SampleValues<T>(values.data(), stride));
 }
 
 /// Measures on `exec`; `workspace` is host-accessible memory that the caller keeps between calls. Synchronises.
