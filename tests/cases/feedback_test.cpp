@@ -191,21 +191,10 @@ TEST_CASE("residuals of bfloat16 values are kept in float", "[cases][feedback]")
 
 // pytorch/pytorch#79334, #102721, #74556
 TEST_CASE("a state that is saved and restored goes on as if nothing had happened", "[cases][feedback]") {
-  using Codec = BlockScaled<float, 2>;
-  const Codec stochastic({.rounding = StochasticRounding{7}, .rotation = {}});
-  const auto run = [&](FeedbackTeam<Codec>& team, std::uint64_t from, std::uint64_t to) {
-    std::vector<PerRank<float>> results;
-    team.steps = from;  // the user's step: what random numbers depend on
-    for (std::uint64_t t = from; t < to; ++t) {
-      REQUIRE(all_ok(team.step(inputs_of<float>(team.ranks, 1500, t))));
-      results.push_back(team.results);
-    }
-    return results;
-  };
   for (const AnyAlgorithm& algorithm : all_algorithms(2)) {
-    FeedbackTeam<Codec> whole(2, algorithm, mean, stochastic), first(2, algorithm, mean, stochastic),
-        second(2, algorithm, mean, stochastic);
-    run(whole, 0, 5), run(first, 0, 5);
+    FeedbackTeam<TwoBits> whole(2, algorithm, mean, stochastic()), first(2, algorithm, mean, stochastic()),
+        second(2, algorithm, mean, stochastic());
+    results_of(whole, 0, 5), results_of(first, 0, 5);
     for (int r = 0; r < 2; ++r) {
       const auto saved = first.state(r).save();
       CHECK((saved == whole.state(r).save()));
@@ -213,20 +202,20 @@ TEST_CASE("a state that is saved and restored goes on as if nothing had happened
       CHECK(second.state(r).steps() == 5);
       CHECK((second.state(r).save() == saved));
     }
-    const auto expected = run(whole, 5, 10), got = run(second, 5, 10);
+    const auto expected = results_of(whole, 5, 10), got = results_of(second, 5, 10);
     for (std::size_t t = 0; t < 5; ++t)
       for (std::size_t r = 0; r < 2; ++r) REQUIRE(same_bits(got[t][r], expected[t][r]));
   }
   for (const ResidualStorage storage : {ResidualStorage::full, ResidualStorage::eight_bits}) {
-    FeedbackTeam<Codec> before(2, Ring{}, mean, stochastic, storage),
-        after(2, Ring{}, mean, stochastic, storage);
-    run(before, 0, 2);
+    FeedbackTeam<TwoBits> before(2, Ring{}, mean, stochastic(), storage),
+        after(2, Ring{}, mean, stochastic(), storage);
+    results_of(before, 0, 2);
     after.state(0).restore(before.state(0).save());
     CHECK(!before.state(0).residuals().empty());
     CHECK(after.state(0).residuals() == before.state(0).residuals());  // at once, without an operation
   }
-  FeedbackTeam<Codec> two(2, Ring{}, mean), three(3, Ring{}, mean), swapped(2, Ring{}, mean);
-  run(two, 0, 1);
+  FeedbackTeam<TwoBits> two(2, Ring{}, mean), three(3, Ring{}, mean), swapped(2, Ring{}, mean);
+  results_of(two, 0, 1);
   for (int r = 0; r < 3; ++r) three.state(r).restore(two.state(r % 2).save());
   auto outcomes = three.step(inputs_of<float>(3, 1500, 1));
   CHECK(all_failed(outcomes, Cause::argument));
