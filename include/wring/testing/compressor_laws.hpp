@@ -511,14 +511,22 @@ template <class Codec, class Exec> class CompressorLaws {
           if (FixedSizeCompressor<Codec, Exec> && bytes.size() != piece->size() && !refused)
             fail("damage", "bytes that were " + how + " are accepted, although the size is known");
         });
-    if constexpr (CombiningCompressor<Codec, Exec>)
-      if (auto c = prepared(Collective::allreduce, Operation::sum, 2, n, max_abs,
-                            std::max(max_abs, 1e-3) / 16, "damage, sum"))
-        if (const auto piece = calls_.encode(*c, values))
-          damages(*piece, [&](const Bytes& bytes, const std::string& how) {
-            calls_.combine_damaged(*c, bytes, *piece, n, how);
-            calls_.decode_damaged(*c, bytes, n, how);
-          });
+    if constexpr (CombiningCompressor<Codec, Exec>) {
+      survives_damage(Operation::sum, values, max_abs, 0x1p-4);
+      survives_damage(Operation::max, values, max_abs, 0x1p-60);  // elements, where integers are too coarse
+    }
+  }
+
+  /// The same of what is combined, with a bound of this part of the greatest magnitude.
+  void survives_damage(Operation operation, const std::vector<T>& values, double max_abs, double part) {
+    const std::size_t n = values.size();
+    if (auto c = prepared(Collective::allreduce, operation, 2, n, max_abs, std::max(max_abs, 1e-3) * part,
+                          "damage, " + std::string(name_of(operation))))
+      if (const auto piece = calls_.encode(*c, values))
+        damages(*piece, [&](const Bytes& bytes, const std::string& how) {
+          calls_.combine_damaged(*c, bytes, *piece, n, how);
+          calls_.decode_damaged(*c, bytes, n, how);
+        });
   }
 
   template <class Try> static void damages(const Bytes& piece, Try attempt) {

@@ -395,6 +395,7 @@ std::size_t encode_piece(const Exec& exec, std::span<const std::byte> piece, std
                          const GridParameters& p, std::span<std::byte> out, Tries tries) {
   if (p.form != GridParameters::Form::int32 || n == 0)
     return store_piece(out, n, [&](std::span<std::byte> to) {
+      expect_piece(piece.size() <= to.size());
       std::memcpy(to.data(), piece.data(), piece.size());
       return piece.size();
     });
