@@ -76,21 +76,22 @@ template <class Codec, class Exec> class CompressorLaws {
     return text;
   }
 
-  /// A compressor prepared for `ranks` inputs of n values with magnitudes up to max_abs. Nothing if it declines: an argument that
-  /// it does not take, or a bound that it cannot hold.
+  /// A compressor prepared for `ranks` inputs of n values with magnitudes up to max_abs, of which it hears as in a collective: under a
+  /// bound, or where it surveys. Nothing if it declines: an argument that it does not take, or a bound that it cannot hold.
   std::optional<Case> prepared(Collective collective, Operation operation, int ranks, std::size_t n,
                                double max_abs, double allowed, const std::string& where) {
     Case c{codec_, {}, where};
     c.context.collective = collective, c.context.operation = operation, c.context.ranks = ranks;
     c.context.count = c.context.total = n, c.context.allowed_error = allowed;
     if constexpr (prepares) {
+      const bool measured = allowed < unlimited || SurveyingCompressor<Codec, Exec>;
       Agreed agreed{.collective = collective,
                     .operation = operation,
                     .ranks = ranks,
                     .total = n,
-                    .max_abs = max_abs,
+                    .max_abs = measured ? max_abs : 0,
                     .allowed_error = {},
-                    .measured = true};
+                    .measured = measured};
       if (allowed < unlimited) agreed.allowed_error = allowed;
       try {
         c.codec.prepare(agreed);
@@ -118,8 +119,8 @@ template <class Codec, class Exec> class CompressorLaws {
     never_decreases("max_compressed_bytes",
                     [this](std::size_t n) -> std::size_t { return codec_.max_compressed_bytes(n); });
     if constexpr (CombiningCompressor<Codec, Exec>) {
-      const double max_abs = 1;
-      if (auto c = prepared(Collective::allreduce, Operation::sum, 3, 1000, max_abs, 0.25, "sizes"))
+      const double max_abs = 1, allowed = bounded ? 0.25 : unlimited;
+      if (auto c = prepared(Collective::allreduce, Operation::sum, 3, 1000, max_abs, allowed, "sizes"))
         never_decreases("max_combined_bytes",
                         [&](std::size_t n) -> std::size_t { return c->codec.max_combined_bytes(n, 3); });
     }
