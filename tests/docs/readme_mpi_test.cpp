@@ -2,6 +2,7 @@
 // The code that README.md and other documents show.
 #include <Kokkos_Core.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 #include <array>
 #include <chrono>
@@ -94,6 +95,18 @@ TEST_CASE("the code of README.md does what it says") {
 
   REQUIRE(all_within(biases, average, 1e-6));
   REQUIRE(all_within(in, sum, 1e-4));
+}
+
+TEST_CASE("the options of compressors in README.md are what they say") {
+  const wring::BlockScaled<float, 4> random({.rounding = wring::StochasticRounding{.seed = 7}});
+  const wring::Gradient<float> packed({.target = 0.1, .form = wring::Gradient<float>::Form::packed});
+  const wring::TopK<float> largest({.ratio = 0.01});  // or {.k = 1000}
+
+  CHECK(random.options().rounding != wring::Rounding{});
+  CHECK(packed.options().form == wring::Gradient<float>::Form::packed);
+  CHECK(largest.selected(1000) == 10);
+  CHECK_THROWS_WITH(wring::TopK<float>({.k = 1000, .ratio = 0.01}),
+                    "TopK: give one of the options k and ratio, not both");
 }
 
 TEST_CASE("the code of docs/algorithms.md does what it says") {

@@ -40,7 +40,7 @@ template <FloatElement T = float> class Threshold : public detail::sparse::Codec
       : options_(options), threshold_(options.threshold.value_or(0)) {
     if (options.threshold && !(*options.threshold >= 0))
       throw InvalidArgument(
-          fmt::format("wring: threshold: threshold is {}; it must not be negative", *options.threshold));
+          fmt::format("Threshold: threshold is {}; it must not be negative", *options.threshold));
   }
 
   const Options& options() const noexcept { return options_; }

@@ -47,11 +47,11 @@ template <FloatElement T = float> class TopK : public detail::sparse::Codec<T> {
   /// Throws InvalidArgument.
   explicit TopK(const Options& options) : options_(options) {
     if (options.k.has_value() == options.ratio.has_value())
-      throw InvalidArgument("wring: top_k: one of the options k and ratio must be given");
-    if (options.k && *options.k == 0) throw InvalidArgument("wring: top_k: k is 0; it must be at least 1");
+      throw InvalidArgument("TopK: give one of the options k and ratio, not both");
+    if (options.k && *options.k == 0) throw InvalidArgument("TopK: k is 0; it must be at least 1");
     if (options.ratio && !(*options.ratio > 0 && *options.ratio <= 1))
       throw InvalidArgument(
-          fmt::format("wring: top_k: ratio is {}; it must be above 0 and at most 1", *options.ratio));
+          fmt::format("TopK: ratio is {}; it must be above 0 and at most 1", *options.ratio));
   }
 
   const Options& options() const noexcept { return options_; }
@@ -70,7 +70,7 @@ template <FloatElement T = float> class TopK : public detail::sparse::Codec<T> {
   }
 
   void prepare(const Agreed& agreed) {
-    if (agreed.allowed_error) throw InvalidArgument("wring: top_k: it promises no bound");
+    if (agreed.allowed_error) throw InvalidArgument("TopK promises no bound");
     Base::prepare(agreed);
   }
 
