@@ -827,7 +827,7 @@ TEST_CASE("feedback: states of two runs do not mix", "[compressor][feedback]") {
     const auto turned = bounded ? run(Grid<float>(), true) : run(Codec(), true);
     INFO(describe(turned));
     CHECK(all_failed(turned, Cause::mismatch));
-    CHECK(turned[0].text.find("memory") != std::string::npos);
+    CHECK(turned[0].text.find("feedback remembers") != std::string::npos);
     CHECK(all_ok(bounded ? run(Grid<float>(), false) : run(Codec(), false)));
   }
 }
@@ -865,7 +865,7 @@ TEST_CASE("feedback: a state is refused where it does not fit", "[compressor][fe
   team.state(1).reset();  // on one rank alone
   outcomes = team.step(inputs_of<double>(2, 600, 1));
   CHECK(all_failed(outcomes, Cause::mismatch));
-  CHECK(outcomes[0].text.find("memory") != std::string::npos);
+  CHECK(outcomes[0].text.find("feedback remembers") != std::string::npos);
   team.state(0).reset();
   CHECK(all_ok(team.step(inputs_of<double>(2, 601, 1))));
 }

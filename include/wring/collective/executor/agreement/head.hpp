@@ -44,7 +44,7 @@ inline constexpr std::array<const char*, field_count> field_names = {
     "length",
     "operation",
     "root",
-    "compressor (or its memory)",
+    "compressor (its options, or what error feedback remembers)",
     "error bound (or scale)",
     "algorithm",
     "node layout, or machine of Automatic",
