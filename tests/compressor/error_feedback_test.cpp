@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include <wring/compressor/block_scaled.hpp>
@@ -380,6 +381,27 @@ TEST_CASE("feedback: sums at the edge of the type keep their bound", "[compresso
     Balance<double> balance;
     balance.add(inputs, team.results[0], 1);
     CHECK(balance.worst <= bound);
+  }
+}
+
+TEMPLATE_TEST_CASE("feedback: the greatest values of a type have the bound that they have without",
+                   "[compressor][feedback]", double, float, half_t) {
+  const double greatest = FloatTraits<TestType>::greatest, bound = 0.01 * greatest;
+  for (const Operation operation : {sum, mean}) {
+    FeedbackTeam<Grid<TestType>> team(2, Ring{}, operation);
+    for (int t = 0; t < 3; ++t) {
+      const auto values = [&](double a, double b, double c) {
+        return std::vector<TestType>{to_element<TestType>(a * greatest), to_element<TestType>(b * greatest),
+                                     to_element<TestType>(c * greatest)};
+      };
+      const PerRank<TestType> inputs{values(1, -1, 0.3), values(1, -0.7, -1)};
+      const auto outcomes = team.step(inputs, absolute(bound));
+      INFO(describe(outcomes));
+      REQUIRE(all_ok(outcomes));
+      CHECK(team.one_answer());
+      for (std::size_t i = 0; i < 3; ++i)
+        CHECK(reduced_within<TestType>(operation, {inputs[0][i], inputs[1][i]}, team.results[0][i], bound));
+    }
   }
 }
 

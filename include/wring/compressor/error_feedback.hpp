@@ -47,7 +47,8 @@ namespace wring::inline v0 {
 /// **Bound.** With a bounded `Inner` the bound E holds for every single result, as without feedback: encodings err by 0.45 of it, and no
 /// more than the rest is paid back in one operation. The quanta are thus about half as large. If E and the way in which the tensor is moved are the
 /// same in all steps, the sum of all results is within E of the sum of the exact ones, too, after any number of steps, but for the rounding of the
-/// element type in each of them. If E shrinks, or the way changes, what is owed is paid back over several steps. Where a sum
+/// element type in each of them. If E shrinks, or the way changes, what is owed is paid back over several steps. An E that could not be held for values as
+/// large as what is owed is refused (BoundUnattainable): then reset(). Where a sum
 /// (of a MEAN, before it is divided) may overflow its element type, and where E is 0, nothing is paid back and nothing kept.
 ///
 /// Special values: NaN and infinities are sent as they are, and what is owed to their elements stays so. Finite values stay finite: what
@@ -143,8 +144,8 @@ class ErrorFeedback : public detail::feedback::Abilities<Inner, ErrorFeedback<In
     return hasher.add(memory_->eight_bits).value();
   }
 
-  /// What is encoded is a value and a residual; what is paid back to a sum takes a quantum's rounding more, which the second half
-  /// makes room for.
+  /// What is encoded is a value and a residual, no more than the type holds; what is paid back to a sum takes a quantum's rounding more,
+  /// which the second half makes room for.
   template <class Exec> double greatest(const Exec& exec, double max_abs) const {
     double most = max_abs;
     if constexpr (!lossless)
@@ -154,7 +155,7 @@ class ErrorFeedback : public detail::feedback::Abilities<Inner, ErrorFeedback<In
           const std::span<const Wide> all(values.data(), values.extent(0));
           most += (memory_->eight_bits ? 127 : 1) * 2 * detail::feedback::greatest_magnitude<T>(exec, all);
         });
-    return most * detail::feedback::above;
+    return std::min(most * detail::feedback::above, FloatTraits<T>::greatest);
   }
 
   // ---- bound -----------------------------------------------------------------------------------------------------------------
