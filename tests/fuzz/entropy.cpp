@@ -47,23 +47,29 @@ void integers(Input input) {
 
 /// Any bytes as a piece.
 template <class T> void pieces(Input input) {
-  wring::EntropyGrid<T> codec({.grid = {.delta = input.flag()}});
+  using Stage = typename wring::EntropyGrid<T>::Stage;
+  const bool delta = input.flag(), exact = input.flag();  // exact: elements in place of integers
+  wring::EntropyGrid<T> codec(
+      {.grid = {.delta = delta}, .stage = input.flag() ? Stage::distribution : Stage::everywhere});
   wring::Context c;
+  c.operation = exact ? wring::Operation::max : wring::Operation::sum;
   c.collective = input.flag() ? wring::Collective::broadcast : wring::Collective::allreduce;
   c.ranks = 1 + static_cast<int>(input.below(9));
   c.count = c.total = input.below(3000);
   c.phase = wring::Phase::final;
   codec.prepare({.collective = c.collective,
+                 .operation = c.operation,
                  .ranks = c.ranks,
                  .total = c.total,
                  .max_abs = 1,
-                 .allowed_error = 0.05,
+                 .allowed_error = exact ? 0x1p-60 : 0.05,
                  .measured = true});
   Exactly<std::byte> scratch(codec.scratch_bytes(c.count)), out(codec.max_combined_bytes(c.count, c.ranks));
   c.scratch = scratch.span();
   const Exactly<std::byte> piece(input.rest());
   decodes(codec, piece.span(), c);
   accepts([&] { codec.combine(Exec{}, piece.span(), piece.span(), out.span(), c); });
+  accepts([&] { codec.finish(Exec{}, piece.span(), out.span(), c); });
 }
 
 void fuzz(Input input) {
