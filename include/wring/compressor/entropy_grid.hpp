@@ -20,7 +20,7 @@ namespace wring::inline v0 {
 /// coarse, and it takes up to 0.7 bits more.
 ///
 /// Pieces are combined by decoding them to integers, adding and coding again. Cost on one core with AVX-512: 1.2 to 2.2 GB/s of floats to
-/// encode, 2.3 to 3 to decode; for slow links. Scratch memory: three Grid pieces. Hosts only.
+/// encode, 2.3 to 3 to decode (2 to 2.7 with delta); for slow links. Scratch memory: three Grid pieces. Hosts only.
 template <FloatElement T> class EntropyGrid {
  public:
   using value_type = T;

@@ -39,7 +39,7 @@ namespace wring::inline v0 {
 /// so many steps that its type hardly resolves them (2^22 in float, 2^9 and 2^6 in the half types) is rounded to the nearest. With a bound the
 /// step is half as large as with nearest rounding.
 ///
-/// Values of which all are below the least step (2^-1021, for double) stay as they are. Special values as with Grid. Cost on one core with AVX-512, coded: 0.8 to 1.2 GB/s of floats to encode, 2 to 2.5 to
+/// Values of which all are below the least step (2^-1021, for double) stay as they are. Special values as with Grid. Cost on one core with AVX-512, coded: 0.8 to 1.2 GB/s of floats to encode, 1.8 to 2.5 to
 /// decode; the survey about 0.15 ms, beside the pass for the magnitudes. Scratch memory: three Grid pieces and the values. Hosts
 /// only.
 template <FloatElement T> class Gradient {
