@@ -98,55 +98,54 @@ template <int Rows, class Row> WRING_ALWAYS_INLINE void change_signs(Row* row, c
   for (int r = 0; r < Rows; ++r) change_signs(row[r], signs.word[r / each], r % each * Row::count);
 }
 
-template <class Wide, int Bytes>
-inline constexpr int rows_of_group = group_values / grid::Row<Wide, Bytes>::count;
+/// The values of a group, in registers as far as they go.
+template <class Wide, int Bytes> struct GroupRows {
+  using Row = grid::Row<Wide, Bytes>;
+  static constexpr int count = group_values / Row::count;
+  Row row[count];
+
+  WRING_ALWAYS_INLINE explicit GroupRows(const Wide* x) {
+#if WRING_NATIVE_VECTORS
+#pragma GCC unroll 16
+#endif
+    for (int r = 0; r < count; ++r) load(row[r], x + r * Row::count);
+  }
+};
 
 /// A group, from x to y. Returns the bits of the greatest |y|, NaN above all; in exact arithmetic it is not less than the greatest |x|,
 /// since the squares add up to 128 times as much.
 template <int Bytes, class Wide>
 WRING_ALWAYS_INLINE PatternOf<Wide> rotate(const Words4& signs, const Wide* x, Wide* y) {
-  using Row = grid::Row<Wide, Bytes>;
-  constexpr int rows = rows_of_group<Wide, Bytes>;
-  Row row[rows];
-#if WRING_NATIVE_VECTORS
-#pragma GCC unroll 16
-#endif
-  for (int r = 0; r < rows; ++r) {
-    grid::prefetch(x + r * Row::count + 2 * block_values);
-    load(row[r], x + r * Row::count);
-  }
-  change_signs<rows>(row, signs);
-  butterflies<rows>(row);
+  using Rows = GroupRows<Wide, Bytes>;
+  Rows v(x);
+  change_signs<Rows::count>(v.row, signs);
+  butterflies<Rows::count>(v.row);
   GreatestOfRows<Wide, Bytes> greatest;
 #if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
-  for (int r = 0; r < rows; ++r) {
-    greatest.take(row[r]);
-    store(y + r * Row::count, row[r]);
+  for (int r = 0; r < Rows::count; ++r) {
+    grid::prefetch(x + r * Rows::Row::count + 2 * block_values);
+    greatest.take(v.row[r]);
+    store(y + r * Rows::Row::count, v.row[r]);
   }
   return greatest.lane();
 }
 
 /// Back, in place.
-template <int Bytes, class Wide> WRING_ALWAYS_INLINE void rotate_back(const Words4& signs, Wide* v) {
-  using Row = grid::Row<Wide, Bytes>;
-  constexpr int rows = rows_of_group<Wide, Bytes>;
-  Row row[rows];
+template <int Bytes, class Wide> WRING_ALWAYS_INLINE void rotate_back(const Words4& signs, Wide* y) {
+  using Rows = GroupRows<Wide, Bytes>;
+  Rows v(y);
+  butterflies<Rows::count>(v.row);
 #if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
-  for (int r = 0; r < rows; ++r) load(row[r], v + r * Row::count);
-  butterflies<rows>(row);
+  for (int r = 0; r < Rows::count; ++r) v.row[r] = v.row[r] * rotation_norm<Wide>;
+  change_signs<Rows::count>(v.row, signs);
 #if WRING_NATIVE_VECTORS
 #pragma GCC unroll 16
 #endif
-  for (int r = 0; r < rows; ++r) row[r] = row[r] * rotation_norm<Wide>;
-  change_signs<rows>(row, signs);
-#if WRING_NATIVE_VECTORS
-#pragma GCC unroll 16
-#endif
-  for (int r = 0; r < rows; ++r) store(v + r * Row::count, row[r]);
+  for (int r = 0; r < Rows::count; ++r) store(y + r * Rows::Row::count, v.row[r]);
 }
 
 }  // namespace wring::inline v0::detail::block_scaled

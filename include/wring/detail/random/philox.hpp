@@ -23,8 +23,8 @@ struct RandomKey {
 };
 
 /// The constants of Philox4x32: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3"
-/// (SC 2011). Seven rounds are as many as it needs to pass all of BigCrush (table 2 there); three more, as where nobody knows what the
-/// numbers are for, would cost a stochastic encoder a fifth of its speed.
+/// (SC 2011). Seven rounds are as many as it needs to pass all of BigCrush (table 2 there). Ten are usual, for a margin; for roundings and
+/// signs it is not worth its time, which is a large part of a stochastic encoder's.
 struct Philox {
   static constexpr int rounds = 7;
   static constexpr std::uint32_t multiplier0 = 0xD2511F53u, multiplier1 = 0xCD9E8D57u, raise0 = 0x9E3779B9u,
